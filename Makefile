@@ -39,6 +39,7 @@ test: $(VENV)/ready $(RG)
 	$(CARGO) build --workspace --all-features --bins --tests
 	$(PYTHON_DOOR)
 	scripts/browser
+	scripts/web_server
 	GRISTMILL_BIN=target/debug/gristmill $(VENV)/bin/python -m pytest -q -rs -m "not alone" \
 	    -n $(TESTS_AT_ONCE) --dist loadfile --no-loadscope-reorder tests bench
 	GRISTMILL_BIN=target/debug/gristmill $(VENV)/bin/python -m pytest -q -rs -m alone $(TESTS_ALONE)

@@ -35,7 +35,7 @@ def test_failures_are_the_exceptions_of_python(cluster, tmp_path):
         (lambda: gm.run("wc", plain, timeout=-1), gm.Usage, ValueError, "usage"),
         (lambda: gm.run("wc", plain, big_endian=True), gm.Usage, ValueError, "usage"),
         (lambda: gm.run("sum", plain, type="<f4", big_endian=True), gm.Usage, ValueError, "usage"),
-        (lambda: gm.run("wc", "http://a/b"), gm.Usage, ValueError, "usage"),
+        (lambda: gm.run("wc", "ftp://a/b"), gm.Usage, ValueError, "usage"),
         (lambda: gm.put(plain, tmp_path / "y.grist"), gm.Usage, ValueError, "usage"),
         (lambda: gm.put(plain, cluster.path("x"), mode=0o7777), gm.Usage, ValueError, "usage"),
         (lambda: gm.put(plain, cluster.path("x"), targets=1, on=[1]), gm.Usage, ValueError, "usage"),

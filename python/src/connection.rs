@@ -1,5 +1,6 @@
 //! Clusters, and the names of their files.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use gristmill_client::{Cluster, ClusterOptions, Location};
@@ -44,11 +45,19 @@ pub fn cluster_of(connection: Option<&Bound<'_, Connection>>) -> PyResult<Option
     Ok(connection.map(|connection| connection.get().cluster()).transpose()?)
 }
 
-/// Entry address (or `None` for that of the environment) and path of a URL; `None` for a path of this machine.
+/// The location of a file that this process reads itself: a path of this machine, or the URL of an object store or web server.
+pub fn here(path: &Path) -> Result<Location, Failure> {
+    match path.to_str().filter(|text| text.contains("://")) {
+        Some(text) => Ok(Location::parse(text)?),
+        None => Ok(Location::Local(path.to_owned())),
+    }
+}
+
+/// Entry address (or `None` for that of the environment) and path of a URL; `None` for a file that this process reads itself.
 #[pyfunction]
 pub fn parse(url: &str) -> PyResult<Option<(Option<String>, String)>> {
     match Location::parse(url).map_err(Failure::from)? {
-        Location::Local(_) => Ok(None),
+        Location::Local(_) | Location::Outside(_) => Ok(None),
         Location::Remote(url) => Ok(Some((url.entry, url.path))),
     }
 }

@@ -9,12 +9,15 @@ use gristmill_runtime::{Control, ErrorKind};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::connection::{Connection, cluster_of};
+use crate::connection::{Connection, cluster_of, here};
 use crate::errors::Failure;
 use crate::files::{info, remote};
 use crate::source::Source;
 use crate::wait::wait;
 use crate::watch::{Watch, Watched};
+
+/// Permission bits of a copy of a file that has none, before the umask.
+const NEW_FILE: u32 = 0o666;
 
 /// The layout that the Python side asks for a new file.
 #[derive(FromPyObject)]
@@ -148,9 +151,12 @@ pub fn get(
                 cluster.get_unless(&opened, &destination, &told, &mut |_| ())?;
             }
             None => {
-                let file = gristmill_client::open(&path)?;
-                let about = std::fs::metadata(&path).map_err(|e| Failure::of_file("read", &path, &e))?;
-                let mode = about.permissions().mode();
+                let location = here(&path)?;
+                let file = gristmill_client::open_file(&location, false)?;
+                let mode = location.local().map_or(Ok(NEW_FILE), |path| {
+                    let about = std::fs::metadata(path).map_err(|e| Failure::of_file("read", path, &e))?;
+                    Ok::<u32, Failure>(about.permissions().mode())
+                })?;
                 gristmill_client::get(&file, mode, &destination, &told, &mut |_| ())?;
             }
         }
@@ -176,7 +182,7 @@ pub fn get_bytes<'py>(
             Ok(all.bytes)
         }
         None => {
-            let file = gristmill_client::open(&path)?;
+            let file = gristmill_client::open_file(&here(&path)?, false)?;
             let mut all = All::new(file.length, told)?;
             gristmill_client::read_to(&file, &mut all, &mut |_| ())?;
             Ok(all.bytes)

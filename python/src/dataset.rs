@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use gristmill_array::{Meaning, Selection, Take};
 use gristmill_client::{
-    Cluster, Folder, ReductionPlan, RemoteDataset, empty_file, joined_files, joined_parts, meaning_of,
-    plan_reduction, read_dataset, read_slab,
+    Cluster, Folder, Here, ReductionPlan, RemoteDataset, empty_file, joined_files, joined_parts, meaning_of,
+    plan_reduction, read_slab,
 };
 use gristmill_format::{Attribute, AttributeValue, ChunkTable, Dataset as Parsed, FormatError, Variable};
 use gristmill_kernel::{ArrayType, Kernel, Value};
@@ -16,7 +16,7 @@ use gristmill_wire::FoldPlace;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
-use crate::connection::{Connection, cluster_of};
+use crate::connection::{Connection, cluster_of, here};
 use crate::convert;
 use crate::errors::Failure;
 use crate::files::{given_up, remote};
@@ -79,15 +79,18 @@ impl Found {
             let parsed = remote.dataset.clone();
             return Ok(Found { parsed, place: Where::Cluster { cluster, remote: Box::new(remote), path } });
         }
-        if path.is_dir() {
+        let location = here(path)?;
+        if location.local().is_some_and(Path::is_dir) {
             let folder = Folder::open(path).map_err(gristmill_client::ClientError::from)?;
             return Ok(Found { parsed: folder.dataset.clone(), place: Where::Folder(folder) });
         }
-        let file = gristmill_client::open(path)?;
-        Ok(Found {
-            parsed: Arc::new(read_dataset(&file, &file.name).map_err(client)?),
-            place: Where::File(file),
-        })
+        let found = Here::open(&location, false)?;
+        let parsed = found.dataset().map_err(client)?;
+        let place = match found {
+            Here::File(file) => Where::File(file),
+            Here::Folder(folder) => Where::Folder(folder),
+        };
+        Ok(Found { parsed, place })
     }
 
     /// The answer, its report, and whether it was folded by this process.
@@ -221,10 +224,10 @@ impl Dataset {
 
     /// Its variables, each as a dictionary.
     fn variables<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let parsed = &self.found.get()?.parsed;
+        let found = self.found.get()?.clone();
         let list = PyList::empty(py);
-        for variable in &parsed.variables {
-            list.append(described(py, variable, &parsed.table(&variable.path))?)?;
+        for variable in &found.parsed.variables {
+            list.append(described(py, variable, &table_of(py, &found, &variable.path)?)?)?;
         }
         Ok(list)
     }
@@ -233,13 +236,7 @@ impl Dataset {
     fn variable<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyDict>>> {
         let found = self.found.get()?.clone();
         let Ok(variable) = found.parsed.variable(name).cloned() else { return Ok(None) };
-        let path = variable.path.clone();
-        // The table of many files takes long to make.
-        let table = wait(py, &Arc::new(Control::new()), None, {
-            let found = found.clone();
-            move || Ok(found.parsed.table(&path))
-        })?;
-        described(py, &variable, &table).map(Some)
+        described(py, &variable, &table_of(py, &found, &variable.path)?).map(Some)
     }
 
     /// The location of a variable: its file or folder, and the share of each target.
@@ -316,6 +313,12 @@ fn decode(meaning: &Meaning, raw: Vec<u8>) -> Result<Vec<u8>, Failure> {
         meaning.decode(part).map_err(gristmill_client::ClientError::from)?.append_le(&mut out);
     }
     Ok(out)
+}
+
+/// The table of a variable. It may have to be read over a network, and the table of many files takes long to make.
+fn table_of(py: Python<'_>, found: &Arc<Found>, path: &str) -> PyResult<Result<ChunkTable, FormatError>> {
+    let (found, path) = (found.clone(), path.to_owned());
+    wait(py, &Arc::new(Control::new()), None, move || Ok(found.parsed.table(&path)))
 }
 
 fn described<'py>(

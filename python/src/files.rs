@@ -9,7 +9,7 @@ use gristmill_wire::action::FileInfo;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::connection::{Connection, cluster_of};
+use crate::connection::{Connection, cluster_of, here};
 use crate::errors::Failure;
 use crate::wait::wait;
 
@@ -49,7 +49,8 @@ pub fn stat<'py>(
         let found = wait(py, &stop, None, move || Ok(cluster.stat(&remote(&path)?)?))?;
         return info(py, &found);
     }
-    let (file, path) = wait(py, &stop, None, move || Ok((gristmill_client::open(&path)?, path)))?;
+    let (file, path) =
+        wait(py, &stop, None, move || Ok((gristmill_client::open_file(&here(&path)?, false)?, path)))?;
     let dict = PyDict::new(py);
     let targets: Vec<String> = file.parts.iter().map(|part| part.describe()).collect();
     let unit = match &file.layout {

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gristmill_client::Cluster;
-use gristmill_runtime::{Control, ErrorKind, FileParts};
+use gristmill_runtime::{Control, ErrorKind, FileParts, combine_versions};
 use gristmill_wire::action::Opened;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::connection::{Connection, cluster_of};
+use crate::connection::{Connection, cluster_of, here};
 use crate::errors::Failure;
 use crate::files::remote;
 use crate::fork_guard::ForkGuard;
@@ -26,6 +26,8 @@ pub struct Reader {
     /// Id of the file in its cluster.
     id: Option<String>,
     length: u64,
+    /// The state of a file that this process reads itself; `None` for a file of a cluster, which has an id.
+    version: Option<u64>,
 }
 
 enum File {
@@ -74,24 +76,25 @@ impl Reader {
     fn new(py: Python<'_>, connection: Option<&Bound<'_, Connection>>, path: PathBuf) -> PyResult<Reader> {
         let cluster = cluster_of(connection)?;
         let name = path.clone();
-        let (file, id, length) = wait(py, &Arc::new(Control::new()), None, move || {
+        let (file, id, length, version) = wait(py, &Arc::new(Control::new()), None, move || {
             let Some(cluster) = cluster else {
-                let parts = gristmill_client::open(&name)?;
+                let parts = gristmill_client::open_file(&here(&name)?, false)?;
                 let length = parts.length;
-                return Ok((File::Local(parts), None, length));
+                let version = combine_versions(parts.parts.iter().map(|part| part.version()));
+                return Ok((File::Local(parts), None, length, Some(version)));
             };
             let opened = cluster.open(&remote(&name)?)?;
             let (parts, length) = (cluster.parts(&opened)?, opened.info.file.length);
             let id = opened.info.file.id.clone();
-            Ok((File::Remote { cluster, now: Mutex::new((opened, parts)) }, Some(id), length))
+            Ok((File::Remote { cluster, now: Mutex::new((opened, parts)) }, Some(id), length, None))
         })?;
-        Ok(Reader { file: ForkGuard::new(Arc::new(file)), path, id, length })
+        Ok(Reader { file: ForkGuard::new(Arc::new(file)), path, id, length, version })
     }
 
     /// The same state of the file over another connection: for a forked child.
     fn reopened(&self, py: Python<'_>, connection: Option<&Bound<'_, Connection>>) -> PyResult<Reader> {
         let again = Reader::new(py, connection, self.path.clone())?;
-        if again.id != self.id || again.length != self.length {
+        if again.id != self.id || again.length != self.length || again.version != self.version {
             return Err(replaced(&self.path.to_string_lossy()).into());
         }
         Ok(again)

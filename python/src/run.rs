@@ -12,7 +12,7 @@ use gristmill_wire::{FoldPlace, InputSpec};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::connection::{Connection, cluster_of};
+use crate::connection::{Connection, cluster_of, here};
 use crate::convert;
 use crate::errors::Failure;
 use crate::rows::Collected;
@@ -161,7 +161,7 @@ impl Job {
         let (input, byte_order) = self.question.input.input()?;
         let kernel = self.question.bind()?;
         let input = input.for_kernel(&kernel.spec());
-        let mut request = Request::new(kernel, input, gristmill_client::open(path)?);
+        let mut request = Request::new(kernel, input, gristmill_client::open_file(&here(path)?, false)?);
         request.byte_order = byte_order;
         request.selection = Selection { skip: self.question.input.skip, range: self.question.range };
         request.options = self.options;

@@ -8,6 +8,7 @@ use gristmill_runtime::{Control, FileParts};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::connection::here;
 use crate::errors::Failure;
 use crate::files::given_up;
 
@@ -30,7 +31,7 @@ enum From {
 
 impl Source {
     pub fn file(path: &Path, stop: &Arc<Control>) -> Result<Source, Failure> {
-        let file = gristmill_client::open(path)?;
+        let file = gristmill_client::open_file(&here(path)?, false)?;
         Ok(Source { from: From::File(Box::new(file), 0), stop: stop.clone(), why: Why::default() })
     }
 

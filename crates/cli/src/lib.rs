@@ -52,7 +52,7 @@ pub fn main(args: Vec<OsString>, program: Vec<OsString>) -> ExitCode {
     }
     let cli = match Cli::try_parse_from(args.clone()) {
         Ok(cli) => cli,
-        Err(error) => return print_usage_error(&with_kernel_tip(error)),
+        Err(error) => return print_usage_error(&without_secrets(with_kernel_tip(error))),
     };
     resource_limits::prepare();
     match dispatch(cli, &args) {
@@ -69,6 +69,15 @@ pub fn main(args: Vec<OsString>, program: Vec<OsString>) -> ExitCode {
             error.code()
         }
     }
+}
+
+/// Leaves a URL out of the error about it, because it may hold a password or a signature. The reason names the URL without them.
+fn without_secrets(mut error: clap::Error) -> clap::Error {
+    let is_url = matches!(error.get(ContextKind::InvalidValue), Some(ContextValue::String(value)) if value.contains("://"));
+    if is_url {
+        error.insert(ContextKind::InvalidValue, ContextValue::String("the URL".to_owned()));
+    }
+    error
 }
 
 /// Adds a tip to the error about an unknown command if it is a kernel, as in `gristmill sum FILE`.

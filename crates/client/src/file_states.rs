@@ -34,6 +34,14 @@ impl<S: PartialEq> FileStates<S> {
         }
     }
 
+    /// The state of a file that was noted, if it was.
+    pub fn known(&self, key: &str) -> Option<S>
+    where
+        S: Clone,
+    {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
+    }
+
     /// The files below a folder that were noted so far.
     pub fn known_below(&self, folder: &str) -> Vec<String> {
         let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };

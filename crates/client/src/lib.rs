@@ -1,4 +1,5 @@
-//! Files by the names that users give: plain files, files striped over targets of this machine, and files of a cluster.
+//! Files by the names that users give: plain files, files striped over targets of this machine, files of a cluster, and files of object
+//! stores and web servers.
 //!
 //! A striped file is a *layout file*, a small JSON document whose name ends in `.grist`, and one object in the
 //! store of each target. The layout file is what makes it visible: [`put`] writes and flushes all objects
@@ -38,6 +39,7 @@ mod entry_unreachable;
 mod error;
 mod file_states;
 mod fsck;
+mod here;
 mod location;
 mod node_state;
 mod open;
@@ -68,6 +70,7 @@ pub use descriptor::{Descriptor, EXTENSION, MAX_DESCRIPTOR_BYTES};
 pub use entry_retries::{COMMIT_PATIENCE, ENTRY_PATIENCE, MAX_WAIT};
 pub use error::ClientError;
 pub use fsck::{FsckReport, NodeCheck};
+pub use here::{Here, is_zarr, open_file};
 pub use location::{Location, Url};
 pub use node_state::NodeState;
 pub use open::{open, open_with};

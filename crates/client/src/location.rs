@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use gristmill_sources::{SourceUrl, UrlError};
+
 use crate::ClientError;
 
 /// A file as a user names it.
@@ -13,6 +15,8 @@ pub enum Location {
     Local(PathBuf),
     /// A file, or directory, of a cluster.
     Remote(Url),
+    /// A file, or folder, of an object store or of a web server. The client reads it itself.
+    Outside(SourceUrl),
 }
 
 /// A path on storage nodes: `grist://HOST:PORT/PATH`, `grist+unix://SOCKET:/PATH`, or `grist:///PATH` on the
@@ -29,7 +33,7 @@ const TCP: &str = "grist://";
 const UNIX: &str = "grist+unix://";
 
 impl Location {
-    /// Reads a name. A name that is not a URL of a cluster is a path of this machine.
+    /// Reads a name. A name that is not a URL is a path of this machine.
     ///
     /// # Errors
     /// The error is [`ClientError::Usage`] if the URL has another scheme or is malformed.
@@ -42,10 +46,14 @@ impl Location {
                 "{text}: a URL of a cluster has two slashes; write grist://HOST:PORT/PATH, or ./{text} for a file"
             )));
         }
+        if SourceUrl::is_url(text) {
+            let url = text.parse().map_err(|error: UrlError| ClientError::Usage(error.to_string()))?;
+            return Ok(Location::Outside(url));
+        }
         match text.split_once("://") {
             Some((scheme, _)) if scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'+') => {
                 Err(ClientError::Usage(format!(
-                    "{text}: there is no scheme {scheme}://; write grist://HOST:PORT/PATH, or a path"
+                    "{text}: there is no scheme {scheme}://; write grist://HOST:PORT/PATH, s3://BUCKET/KEY, https://HOST/PATH, or a path"
                 )))
             }
             _ => Ok(Location::Local(PathBuf::from(text))),
@@ -56,7 +64,24 @@ impl Location {
     pub fn local(&self) -> Option<&Path> {
         match self {
             Location::Local(path) => Some(path),
-            Location::Remote(_) => None,
+            Location::Remote(_) | Location::Outside(_) => None,
+        }
+    }
+
+    /// The URL, if the file is on a cluster. The client reads all other files itself; see [`Here`](crate::Here).
+    pub fn cluster(&self) -> Option<&Url> {
+        match self {
+            Location::Remote(url) => Some(url),
+            Location::Local(_) | Location::Outside(_) => None,
+        }
+    }
+
+    /// The path of the file, without the address of its cluster or its bucket or host.
+    pub fn path(&self) -> &Path {
+        match self {
+            Location::Local(path) => path,
+            Location::Remote(url) => Path::new(&url.path),
+            Location::Outside(url) => Path::new(url.key().as_str()),
         }
     }
 }
@@ -109,6 +134,7 @@ impl fmt::Display for Location {
         match self {
             Location::Local(path) => write!(f, "{}", path.display()),
             Location::Remote(url) => write!(f, "{url}"),
+            Location::Outside(url) => write!(f, "{url}"),
         }
     }
 }
@@ -127,17 +153,20 @@ mod tests {
             "/tmp/x",
             "a:b",
             "./c",
+            "s3://bucket/a/b",
+            "https://host/a%20b",
         ] {
             let location = Location::parse(text).unwrap();
             assert_eq!(location.to_string(), text);
-            assert_eq!(location.local().is_some(), !text.starts_with("grist"));
+            assert_eq!(location.local().is_some(), !text.contains("//"));
+            assert_eq!(location.cluster().is_some(), text.starts_with("grist"));
         }
     }
 
     #[test]
     fn nonsense_is_refused_with_a_remedy() {
         for text in [
-            "http://a/b",
+            "ftp://a/b",
             "grist:/x",
             "grist:x",
             "grist+unix:/run/g.sock:/x",

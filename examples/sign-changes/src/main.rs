@@ -5,7 +5,7 @@
 
 use std::error::Error;
 
-use gristmill_client::{Cluster, ClusterOptions, Location, open};
+use gristmill_client::{Cluster, ClusterOptions, Location, open_file};
 use gristmill_kernel::{DType, Input, Params, Value};
 use gristmill_runtime::{Control, Discard, Outcome, Request, run};
 use sign_changes::DECLARATION;
@@ -21,9 +21,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let params = Params::check(DECLARATION.name, DECLARATION.params, &given)?;
     let kernel = (DECLARATION.bind)(&params, &input)?;
 
-    let parts = match Location::parse(&file)? {
-        Location::Local(path) => open(&path)?,
-        Location::Remote(url) => {
+    let location = Location::parse(&file)?;
+    let parts = match location.cluster() {
+        None => open_file(&location, false)?,
+        Some(url) => {
             let cluster = Cluster::connect(ClusterOptions::from_env(url.entry.as_deref())?)?;
             cluster.parts(&cluster.open(&url.path)?)?
         }

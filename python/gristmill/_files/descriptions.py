@@ -34,8 +34,9 @@ class FileInfo:
     targets: tuple[int | str, ...]
     #: Permission bits, as ``0o644``.
     mode: int
-    #: When the file became visible. For a file of this machine, when it was last changed.
-    created: datetime
+    #: When the file became visible. For a file of this machine, when it was last changed. ``None`` for a file of an object store or of a
+    #: web server.
+    created: datetime | None
     #: Owner of a file of a cluster.
     owner: str | None = None
     #: Bytes of a record, if the file was stored with records. A stripe holds a whole number of them.
@@ -50,7 +51,9 @@ class FileInfo:
 
     def __repr__(self) -> str:
         text = f"FileInfo(url={self.url!r}, length={self.length}, stripe_unit={self.stripe_unit}"
-        text += f", targets={self.targets}, mode=0o{self.mode:o}, created='{self.created:%Y-%m-%d %H:%M:%S} UTC'"
+        text += f", targets={self.targets}, mode=0o{self.mode:o}"
+        if self.created is not None:
+            text += f", created='{self.created:%Y-%m-%d %H:%M:%S} UTC'"
         if self.owner is not None:
             text += f", owner={self.owner!r}"
         if self.record is not None:
@@ -135,12 +138,12 @@ def root_url(connection: _gristmill.Connection) -> str:
 
 def file_info(found: dict[str, Any], connection: _gristmill.Connection | None) -> FileInfo:
     """Makes a description out of the dictionary that the extension module gives."""
-    path = found.pop("path")
+    path, created = found.pop("path"), found["created"]
     return FileInfo(
         **{
             **found,
             "url": os.fsdecode(path) if connection is None else root_url(connection) + path,
             "targets": tuple(found["targets"]),
-            "created": datetime.fromtimestamp(found["created"], timezone.utc),
+            "created": None if created is None else datetime.fromtimestamp(created, timezone.utc),
         }
     )

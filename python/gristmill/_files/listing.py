@@ -18,10 +18,14 @@ def is_folder(connection: _gristmill.Connection, path: str) -> bool:
         return False
 
 
+#: Permission bits of a file of an object store or a web server.
+_READ_ONLY = 0o444
+
+
 def stat(url: Location) -> FileInfo | FolderInfo:
     """Returns the description of a file, or of a directory of a cluster.
 
-    ``url`` may be the path of a file of this machine, too. A file gives a :class:`FileInfo`, and a directory a
+    ``url`` may also be the path of a file of this machine, or the URL of a file of an object store or of a web server. A file gives a :class:`FileInfo`, and a directory a
     :class:`FolderInfo`.
 
     >>> import gristmill
@@ -52,7 +56,9 @@ def stat_file(url: Location) -> FileInfo:
     """
     connection, path = locate(url)
     found = _gristmill.stat(connection, path)
-    if connection is None:
+    if connection is None and "://" in path:
+        found |= {"targets": [], "mode": _READ_ONLY, "created": None}
+    elif connection is None:
         state = os.stat(path)
         if found["stripe_unit"] is None:
             found["targets"] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any, TYPE_CHECKING, cast
 
 from fsspec import AbstractFileSystem
 from fsspec.utils import stringify_path
@@ -106,7 +106,8 @@ class NamedFileSystem(AbstractFileSystem):  # type: ignore[misc]
 
     def created(self, path: str) -> datetime:
         """Returns when the file became visible."""
-        return stat_file(self._file(path)).created
+        # Files of a cluster have one.
+        return cast("datetime", stat_file(self._file(path)).created)
 
     #: The same as ``created``, because files are replaced as a whole.
     modified = created
@@ -146,7 +147,7 @@ def _file_entry(path: str, info: FileInfo) -> dict[str, Any]:
         "size": info.length,
         "type": "file",
         "created": info.created,
-        "mtime": info.created.timestamp(),
+        "mtime": None if info.created is None else info.created.timestamp(),
         "mode": info.mode,
         "owner": info.owner,
         "id": info.id,

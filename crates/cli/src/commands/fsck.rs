@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use gristmill_client::{FsckReport, Location, NodeCheck};
+use gristmill_client::{FsckReport, NodeCheck};
 use gristmill_runtime::Control;
 use serde_json::json;
 
@@ -15,7 +15,7 @@ use crate::size::readable;
 
 /// Compares the names of a cluster with the objects on its storage nodes.
 pub fn fsck(args: &FsckArgs) -> Result<ExitCode, CliError> {
-    let Location::Remote(url) = &args.cluster else {
+    let Some(url) = args.cluster.cluster() else {
         return Err(CliError::Usage(format!(
             "'{}' is not a cluster; give the address of its entry node, for example grist://127.0.0.1:7440/",
             args.cluster

@@ -16,6 +16,9 @@ use crate::error::CliError;
 use crate::interrupt::stop_on_signal;
 use crate::progress::bytes_bar;
 
+/// Permission bits of a copy of a file that has none, before the umask.
+const NEW_FILE: u32 = 0o666;
+
 /// Copies a file out of its targets.
 pub fn get(args: &GetArgs) -> Result<ExitCode, CliError> {
     let named = args.destination.to_str().map(str::parse::<Location>);
@@ -23,17 +26,21 @@ pub fn get(args: &GetArgs) -> Result<ExitCode, CliError> {
         return Err(CliError::Usage(match &args.path {
             Location::Remote(_) => format!("{url} is on a cluster; copy it there with 'gristmill cp'"),
             Location::Local(_) => format!("{url} is on a cluster; copy it there with 'gristmill put'"),
+            Location::Outside(outside) => {
+                format!("{outside} is not copied to a cluster directly; get it first, and put the copy")
+            }
         }));
     }
-    match (&args.path, &args.var) {
-        (Location::Local(path), None) => get_local(args, path)?,
-        (Location::Local(path), Some(name)) => {
+    match (args.path.cluster(), &args.var) {
+        (None, None) => get_here(args)?,
+        (None, Some(name)) => {
+            let path = args.path.path();
             let stem = path.file_stem().map(|stem| Path::new(stem).with_extension("npy"));
             let destination = destination(args, stem.as_deref().map(Path::as_os_str))?;
-            get_variable::get(path, name, &destination, args.check.verify, &*stop_on_ctrl_c()?)?;
+            get_variable::get(&args.path, name, &destination, args.check.verify, &*stop_on_ctrl_c()?)?;
         }
-        (Location::Remote(url), None) => get_remote(args, url)?,
-        (Location::Remote(url), Some(name)) => {
+        (Some(url), None) => get_remote(args, url)?,
+        (Some(url), Some(name)) => {
             let cluster = connect_to_read(url, args.reach, args.check.verify)?;
             let path = Path::new(&url.path);
             let stem = path.file_stem().map(|stem| Path::new(stem).with_extension("npy"));
@@ -48,8 +55,9 @@ pub fn get(args: &GetArgs) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn get_local(args: &GetArgs, path: &Path) -> Result<(), CliError> {
-    let file = gristmill_client::open_with(path, args.check.verify)?;
+fn get_here(args: &GetArgs) -> Result<(), CliError> {
+    let path = args.path.path();
+    let file = gristmill_client::open_file(&args.path, args.check.verify)?;
     let bar = bytes_bar(file.length, args.tuning.no_progress);
     let mut progress = |at| bar.set_position(at);
     if args.destination == Path::new(DASH) {
@@ -58,10 +66,13 @@ fn get_local(args: &GetArgs, path: &Path) -> Result<(), CliError> {
         out.flush().map_err(CliError::Output)?;
     } else {
         // The copy is a plain file, so its name loses the extension of a layout file.
-        let striped = path.extension().is_some_and(|extension| extension == EXTENSION);
+        let striped =
+            args.path.local().is_some() && path.extension().is_some_and(|extension| extension == EXTENSION);
         let destination = destination(args, if striped { path.file_stem() } else { path.file_name() })?;
-        let mode = std::fs::metadata(path).map(|meta| meta.permissions().mode());
-        let mode = mode.map_err(|source| CliError::File { verb: "read", path: path.to_owned(), source })?;
+        let mode = args.path.local().map_or(Ok(NEW_FILE), |path| {
+            let mode = std::fs::metadata(path).map(|meta| meta.permissions().mode());
+            mode.map_err(|source| CliError::File { verb: "read", path: path.to_owned(), source })
+        })?;
         let stop = stop_on_ctrl_c()?;
         gristmill_client::get(&file, mode, &destination, &stop, &mut progress)?;
     }

@@ -1,14 +1,15 @@
 //! `gristmill get --var`: one variable of a scientific file as `.npy`.
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use gristmill_client::{ClientError, VariableError, open_with, read_dataset, write_variable, write_whole};
+use gristmill_client::{ClientError, Location, VariableError, write_variable, write_whole};
 use gristmill_format::{Dataset, FormatError, open_path};
 use gristmill_runtime::Control;
 
 use crate::commands::DASH;
-use crate::commands::variables::failed;
+use crate::commands::variables::{failed, open_here};
 use crate::error::CliError;
 
 /// Permission bits of a new file, before the umask.
@@ -17,21 +18,21 @@ const MODE: u32 = 0o644;
 /// Most variables of a group that a message lists.
 const MAX_LISTED: usize = 12;
 
-/// Writes a variable of a file, striped or not, or of a folder with Zarr.
+/// Writes a variable of a file that this process reads, or of a folder with Zarr.
 pub fn get(
-    path: &Path,
+    location: &Location,
     name: &str,
     destination: &Path,
     verify: bool,
     stop: &Control,
 ) -> Result<(), CliError> {
-    let dataset = if path.is_dir() {
-        open_path(path).map_err(|error| no_variables(path, error))?
-    } else {
-        let file = open_with(path, verify)?;
-        read_dataset(&file, &file.name).map_err(|error| no_variables(path, error))?
+    let shown = PathBuf::from(location.to_string());
+    let dataset = match location.local().filter(|path| path.is_dir()) {
+        Some(path) => open_path(path).map(Arc::new),
+        None => open_here(location, verify)?.dataset(),
     };
-    get_from(&dataset, path, name, destination, stop)
+    let dataset = dataset.map_err(|error| no_variables(&shown, error))?;
+    get_from(&dataset, &shown, name, destination, stop)
 }
 
 /// The error for a file without variables: it is copied without `--var`.
@@ -42,7 +43,7 @@ pub fn no_variables(path: &Path, error: FormatError) -> CliError {
              the file unchanged",
             path.display()
         )),
-        error => failed(path)(error),
+        error => failed(&path.display())(error),
     }
 }
 
@@ -65,7 +66,7 @@ pub fn get_from(
             if names.is_empty() { "none".to_owned() } else { names.join(", ") }
         )));
     }
-    dataset.table(name).map_err(failed(path))?;
+    dataset.table(name).map_err(failed(&path.display()))?;
     if destination == Path::new(DASH) {
         let mut out = io::stdout().lock();
         write_variable(dataset, name, stop, &mut out)
@@ -91,7 +92,7 @@ pub fn get_from(
 
 fn copy_error(failure: VariableError, path: &Path, destination: &Path) -> CliError {
     match failure {
-        VariableError::Format(error) => failed(path)(error),
+        VariableError::Format(error) => failed(&path.display())(error),
         VariableError::Write(error) if destination == Path::new(DASH) => CliError::Output(error),
         VariableError::Write(source) => {
             CliError::File { verb: "write", path: destination.to_owned(), source }

@@ -18,13 +18,9 @@ use crate::time::utc_text;
 /// # Errors
 /// Returns an error for a path of this machine.
 pub(super) fn remote(location: &Location) -> Result<&Url, CliError> {
-    match location {
-        Location::Remote(url) => Ok(url),
-        Location::Local(path) => Err(CliError::Usage(format!(
-            "{} is not a file of a cluster; write grist://HOST:PORT/PATH",
-            path.display()
-        ))),
-    }
+    location.cluster().ok_or_else(|| {
+        CliError::Usage(format!("{location} is not a file of a cluster; write grist://HOST:PORT/PATH"))
+    })
 }
 
 /// Lists a directory, or one file.
@@ -92,6 +88,9 @@ pub fn rm(args: &RmArgs) -> Result<ExitCode, CliError> {
                 true => Ok(cluster.remove_all(&url.path).map(|_| ())?),
                 false => Ok(cluster.remove(&url.path)?),
             }),
+            Location::Outside(url) => Err(CliError::Usage(format!(
+                "{url} is not stored by Gristmill, and is never removed by it; use the tools of its storage"
+            ))),
         };
         // After a failure, the other files are still removed.
         if let Err(error) = removed

@@ -37,6 +37,9 @@ pub fn put(args: &PutArgs) -> Result<ExitCode, CliError> {
             clear_on_signal(Some(STOPPED))?;
             put_remote(args, sources, &url, &Control::new())
         }
+        (Location::Outside(url), _) => Err(CliError::Usage(format!(
+            "{url}: nothing is written to object stores and web servers; name a file of a cluster or of this machine"
+        ))),
         (Location::Local(path), [source]) => put_local(args, Path::new(source), &path),
         (Location::Local(path), _) => Err(CliError::Usage(format!(
             "{}: several files go to a directory of a cluster only",

@@ -34,6 +34,11 @@ pub fn scrub(args: &ScrubArgs) -> Result<ExitCode, CliError> {
                 bar.finish_and_clear();
                 report
             }
+            Location::Outside(_) => {
+                return Err(CliError::Usage(format!(
+                    "{path} is not stored by Gristmill, so there are no checksums to compare; name files of a cluster"
+                )));
+            }
             Location::Local(local) => {
                 if local.is_file() && local.extension().is_none_or(|extension| extension != EXTENSION) {
                     return Err(CliError::Usage(format!(

@@ -1,16 +1,19 @@
 //! `gristmill stat`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use gristmill_client::{EXTENSION, Location, Url, read_dataset};
+use gristmill_client::{EXTENSION, Here, Location, Url, is_zarr, read_dataset};
 use gristmill_format::{Dataset, FormatError, is_self_describing, open_path};
 use gristmill_layout::Layout;
+use gristmill_runtime::FileParts;
 use serde_json::{Map, Value as Json, json};
 
 use crate::args::StatArgs;
 use crate::commands::file_location::FileLocation;
-use crate::commands::{connect, line, stat_folder, variables};
+use crate::commands::variables::{self, open_here};
+use crate::commands::{connect, line, stat_folder};
 use crate::error::CliError;
 use crate::size::readable;
 use crate::time::utc_text;
@@ -18,8 +21,9 @@ use crate::time::utc_text;
 /// Shows the layout of a file on its targets, and its variables.
 pub fn stat(args: &StatArgs) -> Result<ExitCode, CliError> {
     match &args.path {
-        Location::Local(path) if variables::is_zarr(path) => stat_zarr(args, path),
-        Location::Local(path) => stat_local(args, path),
+        Location::Local(path) if is_zarr(path) => stat_zarr(args, Contents::local(args, path)),
+        Location::Local(path) => stat_file(args, &gristmill_client::open(path)?, Contents::local(args, path)),
+        Location::Outside(_) => stat_outside(args),
         Location::Remote(url) => stat_remote(args, url),
     }
 }
@@ -51,7 +55,7 @@ fn stat_remote(args: &StatArgs, url: &Url) -> Result<ExitCode, CliError> {
         let parts = cluster.parts(&opened)?;
         // Delimited text must be read to its end, so only if a variable is asked for.
         let name = if args.var.is_some() { &*parts.name } else { "" };
-        known_format(args, read_dataset(&parts, name))
+        known_format(args, read_dataset(&parts, name).map(Arc::new))
     } else {
         Ok(None)
     };
@@ -114,16 +118,29 @@ fn stat_remote(args: &StatArgs, url: &Url) -> Result<ExitCode, CliError> {
 /// The dataset; `None` for a file of an unknown format, which is an error if a variable is asked for.
 fn known_format(
     args: &StatArgs,
-    opened: Result<Dataset, FormatError>,
-) -> Result<Option<Dataset>, FormatError> {
+    opened: Result<Arc<Dataset>, FormatError>,
+) -> Result<Option<Arc<Dataset>>, FormatError> {
     match opened {
         Err(FormatError::Unrecognised { .. }) if args.var.is_none() => Ok(None),
         opened => opened.map(Some),
     }
 }
 
-fn stat_local(args: &StatArgs, path: &Path) -> Result<ExitCode, CliError> {
-    let file = gristmill_client::open(path)?;
+fn stat_outside(args: &StatArgs) -> Result<ExitCode, CliError> {
+    let here = open_here(&args.path, false)?;
+    let shown = PathBuf::from(args.path.to_string());
+    // Only files with a scientific extension are read.
+    let scientific =
+        args.var.is_some() || is_self_describing(args.path.path()) || matches!(here, Here::Folder(_));
+    let dataset = if scientific { known_format(args, here.dataset()) } else { Ok(None) };
+    let contents = Contents { dataset, location: None, path: &shown };
+    match &here {
+        Here::File(file) => stat_file(args, file, contents),
+        Here::Folder(_) => stat_zarr(args, contents),
+    }
+}
+
+fn stat_file(args: &StatArgs, file: &FileParts, contents: Contents<'_>) -> Result<ExitCode, CliError> {
     let unit = match &file.layout {
         Layout::Striped(striped) if file.parts.len() > 1 => Some(striped.unit()),
         _ => None,
@@ -136,14 +153,14 @@ fn stat_local(args: &StatArgs, path: &Path) -> Result<ExitCode, CliError> {
         let targets: Vec<_> =
             targets.iter().map(|(node, bytes)| json!({ "node": node, "bytes": bytes })).collect();
         let mut text = Map::new();
-        text.insert("path".to_owned(), json!(path));
+        text.insert("path".to_owned(), json!(args.path.to_string()));
         text.insert("length".to_owned(), json!(file.length));
         text.insert("stripe_unit".to_owned(), json!(unit));
         text.insert("targets".to_owned(), json!(targets));
-        text.extend(Contents::local(args, path).json(args)?);
+        text.extend(contents.json(args)?);
         return line(&Json::Object(text).to_string());
     }
-    let mut text = format!("{}: {} ({} bytes)", path.display(), readable(file.length), file.length);
+    let mut text = format!("{}: {} ({} bytes)", args.path, readable(file.length), file.length);
     match unit {
         None => text.push_str(", in one piece"),
         Some(unit) => text.push_str(&format!(", stripes of {} on {} targets", readable(unit), targets.len())),
@@ -151,24 +168,24 @@ fn stat_local(args: &StatArgs, path: &Path) -> Result<ExitCode, CliError> {
     for (node, bytes) in targets.iter().filter(|_| unit.is_some()) {
         text.push_str(&format!("\n  {node}: {}", readable(*bytes)));
     }
-    text.push_str(&Contents::local(args, path).text(args)?);
+    text.push_str(&contents.text(args)?);
     line(&text)
 }
 
-fn stat_zarr(args: &StatArgs, path: &Path) -> Result<ExitCode, CliError> {
+fn stat_zarr(args: &StatArgs, contents: Contents<'_>) -> Result<ExitCode, CliError> {
     if args.json {
         let mut text = Map::new();
-        text.insert("path".to_owned(), json!(path));
-        text.extend(Contents::local(args, path).json(args)?);
+        text.insert("path".to_owned(), json!(args.path.to_string()));
+        text.extend(contents.json(args)?);
         return line(&Json::Object(text).to_string());
     }
-    line(&format!("{}: a folder{}", path.display(), Contents::local(args, path).text(args)?))
+    line(&format!("{}: a folder{}", args.path, contents.text(args)?))
 }
 
 /// The variables of a file of a known format. If the file cannot be read, that is shown instead; it is an error if a
 /// variable is asked for.
 struct Contents<'a> {
-    dataset: Result<Option<Dataset>, FormatError>,
+    dataset: Result<Option<Arc<Dataset>>, FormatError>,
     /// The targets of the file, if it is on a cluster.
     location: Option<FileLocation<'a>>,
     path: &'a Path,
@@ -176,7 +193,7 @@ struct Contents<'a> {
 
 impl<'a> Contents<'a> {
     fn local(args: &StatArgs, path: &'a Path) -> Contents<'a> {
-        Contents { dataset: open_dataset(args, path), location: None, path }
+        Contents { dataset: open_dataset(args, path).map(|found| found.map(Arc::new)), location: None, path }
     }
 
     fn json(self, args: &StatArgs) -> Result<Map<String, Json>, CliError> {
@@ -191,7 +208,7 @@ impl<'a> Contents<'a> {
             Err(error) if args.var.is_none() => {
                 Ok(Map::from_iter([("unreadable".to_owned(), json!(error.to_string()))]))
             }
-            Err(error) => Err(variables::failed(self.path)(error)),
+            Err(error) => Err(variables::failed(&self.path.display())(error)),
         }
     }
 
@@ -205,7 +222,7 @@ impl<'a> Contents<'a> {
         match shown {
             Ok(shown) => Ok(shown),
             Err(error) if args.var.is_none() => Ok(format!("\n  its contents cannot be shown: {error}")),
-            Err(error) => Err(variables::failed(self.path)(error)),
+            Err(error) => Err(variables::failed(&self.path.display())(error)),
         }
     }
 }

@@ -1,6 +1,5 @@
 //! `gristmill stat` of a directory of a cluster.
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use gristmill_client::{ClientError, Cluster, RemoteDataset, Url};
@@ -24,7 +23,7 @@ pub fn stat(args: &StatArgs, cluster: &Cluster, url: &Url, amount: &Amount) -> R
         Err(ClientError::Format(error)) => (None, Some(error.to_string())),
         Err(error) => return Err(error.into()),
     };
-    let (only, failed) = (args.var.as_deref(), variables::failed(Path::new(&url.path)));
+    let (only, failed) = (args.var.as_deref(), variables::failed(&url.path));
     if args.json {
         let mut text = json!({
             "path": url.path, "kind": "directory", "files": amount.files, "length": amount.bytes,

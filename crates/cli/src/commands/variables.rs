@@ -3,8 +3,10 @@
 mod stored_chunks;
 mod text;
 
-use std::path::Path;
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
 
+use gristmill_client::{ClientError, Here, Location};
 use gristmill_format::{AttributeValue, ChunkTable, Dataset, FormatError, FoundChunk, Variable, open_path};
 use gristmill_kernel::ByteOrder;
 use serde_json::{Map, Value as Json, json};
@@ -15,14 +17,6 @@ use crate::commands::file_location::FileLocation;
 use crate::error::CliError;
 use crate::json::{integer, value};
 
-/// Files that mark a folder as Zarr.
-const ZARR: [&str; 3] = ["zarr.json", ".zarray", ".zgroup"];
-
-/// Whether a folder holds Zarr.
-pub fn is_zarr(path: &Path) -> bool {
-    path.is_dir() && ZARR.iter().any(|name| path.join(name).is_file())
-}
-
 /// The variables of a file or folder; `None` if its format is unknown.
 pub fn open(path: &Path) -> Result<Option<Dataset>, FormatError> {
     match open_path(path) {
@@ -32,9 +26,20 @@ pub fn open(path: &Path) -> Result<Option<Dataset>, FormatError> {
     }
 }
 
+/// Opens a file, or a folder of Zarr, that this process reads itself.
+///
+/// # Errors
+/// The message names the file.
+pub fn open_here(location: &Location, verify: bool) -> Result<Here, CliError> {
+    Here::open(location, verify).map_err(|error| match error {
+        ClientError::Format(error) => failed(location)(error),
+        error => error.into(),
+    })
+}
+
 /// Makes the error of a file. Its message names the file.
-pub fn failed(path: &Path) -> impl Fn(FormatError) -> CliError {
-    let path = path.to_owned();
+pub fn failed(name: &impl Display) -> impl Fn(FormatError) -> CliError {
+    let path = PathBuf::from(name.to_string());
     move |source| CliError::Format { path: path.clone(), source }
 }
 

@@ -1,9 +1,10 @@
-//! The chunks of a folder of this machine as one file. Only some of the chunk files stay open, so their number is not limited.
+//! The chunks of a folder of this machine, of an object store or of a web server as one file. Only some of the chunk files stay open,
+//! so their number is not limited.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use gristmill_backend::{Found, Object};
+use gristmill_backend::{Backend, Found, Object};
 use gristmill_format::{BackendTree, Dataset, FileRef, FormatError, Source, Tree, is_zarr_name, open_tree};
 use gristmill_runtime::{FileParts, Placement, RunError};
 
@@ -20,11 +21,12 @@ const CLIENT: Placement = Placement {
 /// The reader of the files, in reports.
 const READER: &str = "this process";
 
-/// A Zarr folder of this machine, with one state of each of its files.
+/// A Zarr folder that this process reads, with one state of each of its files.
 pub struct Folder {
     /// The variables of the folder.
     pub dataset: Arc<Dataset>,
-    root: PathBuf,
+    name: String,
+    place: Placement,
     tree: BackendTree,
     states: FileStates<Found>,
 }
@@ -36,6 +38,10 @@ struct WatchedTree {
 }
 
 impl Tree for WatchedTree {
+    fn lists_everything(&self) -> bool {
+        self.tree.lists_everything()
+    }
+
     fn open(&self, key: &str) -> Result<Option<Arc<dyn Source>>, FormatError> {
         let Some(object) = self.tree.object(key)? else { return Ok(None) };
         self.states.check(key, object.found().clone())?;
@@ -74,16 +80,29 @@ impl Source for WatchedFile {
 }
 
 impl Folder {
-    /// Opens a folder and reads its metadata.
+    /// Opens a folder of this machine and reads its metadata.
     ///
     /// # Errors
     /// Returns an error if the metadata cannot be read or parsed.
     pub fn open(root: &Path) -> Result<Folder, FormatError> {
         let failed = |source| FormatError::Io { what: root.display().to_string(), source };
         let root = &std::path::absolute(root).map_err(failed)?;
-        let (tree, states) = (BackendTree::of_folder(root)?, FileStates::default());
+        Folder::read(BackendTree::of_folder(root)?, root.display().to_string(), CLIENT)
+    }
+
+    /// Opens the root of a backend and reads its metadata.
+    ///
+    /// # Errors
+    /// Returns an error if the metadata cannot be read or parsed.
+    pub fn of_backend(backend: Arc<dyn Backend>, place: Placement) -> Result<Folder, FormatError> {
+        let name = backend.name();
+        Folder::read(BackendTree::new(backend), name, place)
+    }
+
+    fn read(tree: BackendTree, name: String, place: Placement) -> Result<Folder, FormatError> {
+        let states = FileStates::default();
         let watched = WatchedTree { tree: tree.clone(), states: states.clone() };
-        Ok(Folder { dataset: Arc::new(open_tree(Arc::new(watched))?), root: root.to_owned(), tree, states })
+        Ok(Folder { dataset: Arc::new(open_tree(Arc::new(watched))?), name, place, tree, states })
     }
 
     /// Returns some files of the folder as one, one after the other.
@@ -93,16 +112,24 @@ impl Folder {
     /// opened.
     pub fn parts(&self, files: &[FileRef]) -> Result<FileParts, ClientError> {
         let part = |file: &FileRef| {
-            let changed = || RunError::Changed { name: self.root.join(&file.name).display().to_string() };
-            let object = self.tree.object(&file.name)?.ok_or_else(changed)?;
+            let changed = || RunError::Changed { name: format!("{}/{}", self.name, file.name) };
+            let object = self.object(&file.name)?.ok_or_else(changed)?;
             let found = object.found().clone();
             if found.length != file.length || self.states.check(&file.name, found).is_err() {
                 return Err(changed().into());
             }
-            Ok((FileParts::of_object(object, READER, CLIENT)?, vec![0]))
+            Ok((FileParts::of_object(object, READER, self.place)?, vec![0]))
         };
         let files = files.iter().map(part).collect::<Result<Vec<_>, ClientError>>()?;
-        Ok(FileParts::joined(self.root.display().to_string(), files, 1, CLIENT)?)
+        Ok(FileParts::joined(self.name.clone(), files, 1, self.place)?)
+    }
+
+    /// A file in the state that was noted before. For storage behind a network that needs no request.
+    fn object(&self, key: &str) -> Result<Option<Arc<dyn Object>>, FormatError> {
+        match self.states.known(key) {
+            Some(found) => self.tree.object_at(key, &found),
+            None => self.tree.object(key),
+        }
     }
 }
 

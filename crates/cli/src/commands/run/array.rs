@@ -11,20 +11,18 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use gristmill_client::{
-    ArrayFile, ArrayPlan, ArrayQuestion, Folder, Location, RemotePut, empty_file, plan_array, plan_dataset,
-};
+use gristmill_client::{ArrayFile, ArrayPlan, ArrayQuestion, Location, RemotePut, empty_file};
 use gristmill_runtime::{Control, Options, Outcome, Request};
 use gristmill_store::write_atomic;
-use gristmill_wire::FoldPlace;
 
-use super::job::Job;
+use super::destination::nothing_is_written;
+use super::job::{Job, refuse_storage};
 use super::printer::Printer;
-use super::variable::{MEDIAN, path_of};
+use super::variable::MEDIAN;
 use crate::COMMAND_LINE;
 use crate::args::RunArgs;
 
-use crate::commands::variables::{failed, is_zarr};
+use crate::commands::variables::open_here;
 use crate::commands::{connect, connect_to_read};
 use crate::error::{CliError, INTERRUPTED};
 use crate::interrupt::stop_on_signal;
@@ -52,7 +50,7 @@ pub(super) fn run(args: &RunArgs, variable: &str, options: Options) -> Result<Ex
     }
     let to = match &args.output {
         None => None,
-        Some(output) => match ArrayFile::from_path(path_of(output)) {
+        Some(output) => match ArrayFile::from_path(output.path()) {
             Some(format) => Some((output, format)),
             None => {
                 return usage(format!(
@@ -115,6 +113,7 @@ pub(super) fn run(args: &RunArgs, variable: &str, options: Options) -> Result<Ex
         let bytes = plan.file(&answer.value, format, &args.kernel, &history())?;
         match path {
             Location::Local(path) => write_atomic(path, &bytes)?,
+            Location::Outside(url) => return usage(nothing_is_written(url)),
             Location::Remote(url) => {
                 let how = RemotePut::default();
                 connect(url, args.reach)?.put_from(
@@ -152,25 +151,14 @@ fn planned(
     question: &ArrayQuestion,
 ) -> Result<(ArrayPlan, Job), CliError> {
     let options = options.clone();
-    Ok(match &args.path {
-        Location::Local(path) => {
-            if args.place == FoldPlace::Storage {
-                let text = "is a file of this machine and is folded here; omit --place";
-                return Err(CliError::Usage(format!("{} {text}", path.display())));
-            }
-            let (plan, file) = if is_zarr(path) {
-                let folder = Folder::open(path).map_err(failed(path))?;
-                let plan = plan_dataset(folder.dataset.clone(), question)?;
-                let file = folder.parts(plan.files())?;
-                (plan, file)
-            } else {
-                let file = gristmill_client::open_with(path, args.check.verify)?;
-                (plan_array(&file, question)?, file)
-            };
+    Ok(match args.path.cluster() {
+        None => {
+            refuse_storage(args)?;
+            let (plan, file) = open_here(&args.path, args.check.verify)?.plan(question)?;
             let request = Request { options, ..plan.request(file) };
             (plan, Job::Local(Box::new(request)))
         }
-        Location::Remote(url) => {
+        Some(url) => {
             let cluster = connect_to_read(url, args.reach, args.check.verify)?;
             let remote = cluster.dataset(&url.path)?;
             let plan = remote.plan(question)?;

@@ -1,5 +1,6 @@
 //! Where the bytes of a kernel go: standard output, a file of this machine, or a file of a cluster.
 
+use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 
@@ -42,6 +43,7 @@ impl ByteDestination {
             (Output::Bytes, Some(Location::Remote(url))) => {
                 Ok(ByteDestination::Remote(url.clone(), Box::new(connect(url, args.reach)?)))
             }
+            (Output::Bytes, Some(Location::Outside(url))) => usage(nothing_is_written(url)),
             (Output::Bytes, None) if args.json => {
                 usage(format!("with --json the bytes of '{name}' need a file; name one with --output"))
             }
@@ -146,4 +148,11 @@ fn to_cluster(
         crate::notice(format_args!("{url}: {} ({made} bytes) on {nodes} targets", readable(made)));
     }
     Ok(outcome)
+}
+
+/// The message for an output that is not a file of a cluster or of this machine.
+pub(super) fn nothing_is_written(url: &impl Display) -> String {
+    format!(
+        "{url}: nothing is written to object stores and web servers; name a file of a cluster or of this machine"
+    )
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use gristmill_client::{Cluster, Location, Planned, Url};
+use gristmill_client::{Cluster, Planned, Url};
 use gristmill_kernel::{ByteOrder, Input, Kernel, MAX_FILE_PARAM, catalog, inline_files};
 use gristmill_peers::Question;
 use gristmill_runtime::{
@@ -33,16 +33,12 @@ impl Job {
         input: Input,
         options: Options,
     ) -> Result<Job, CliError> {
-        let path = match &args.path {
-            Location::Remote(url) => return Job::on_cluster(args, params, url, input, options),
-            Location::Local(path) => path,
-        };
-        if args.place == FoldPlace::Storage {
-            let text =
-                format!("{} is a file of this machine and is folded here; omit --place", path.display());
-            return Err(CliError::Usage(text));
+        if let Some(url) = args.path.cluster() {
+            return Job::on_cluster(args, params, url, input, options);
         }
-        let mut request = Request::new(kernel, input, gristmill_client::open_with(path, args.check.verify)?);
+        refuse_storage(args)?;
+        let file = gristmill_client::open_file(&args.path, args.check.verify)?;
+        let mut request = Request::new(kernel, input, file);
         request.byte_order = byte_order(&args.selection);
         request.selection = selection(&args.selection);
         request.options = options;
@@ -113,6 +109,18 @@ impl Job {
             }
         }
     }
+}
+
+/// Refuses `--place storage` for a file that no storage node has.
+///
+/// # Errors
+/// The error is [`CliError::Usage`].
+pub(super) fn refuse_storage(args: &RunArgs) -> Result<(), CliError> {
+    if args.place != FoldPlace::Storage {
+        return Ok(());
+    }
+    let which = if args.path.local().is_some() { "of this machine" } else { "of no cluster" };
+    Err(CliError::Usage(format!("{} is a file {which} and is folded here; omit --place", args.path)))
 }
 
 /// The input of a kernel: the type and size of records.

@@ -2,16 +2,15 @@
 
 use std::ffi::OsStr;
 use std::path::Path;
-use std::sync::Arc;
 
 use gristmill_array::Op;
-use gristmill_client::Location;
+use gristmill_client::{Location, is_zarr};
 use gristmill_format::{Dataset, Variable, is_self_describing};
 use gristmill_kernel::catalog::{self, Accepts};
 
 use crate::args::{Element, RunArgs};
 use crate::commands::connect_to_read;
-use crate::commands::variables::{failed, is_zarr};
+use crate::commands::variables::{failed, open_here};
 use crate::error::CliError;
 
 /// Operations on variables that are built from parameters of the command.
@@ -58,17 +57,9 @@ pub(super) fn find(args: &RunArgs) -> Result<Option<String>, CliError> {
             None => Ok(None),
         };
     }
-    let dataset = match &args.path {
-        Location::Local(path) if is_zarr(path) => {
-            Arc::new(gristmill_format::open_path(path).map_err(failed(path))?)
-        }
-        Location::Local(path) => {
-            let file = gristmill_client::open_with(path, args.check.verify)?;
-            Arc::new(gristmill_client::read_dataset(&file, &file.name).map_err(failed(path))?)
-        }
-        Location::Remote(url) => {
-            connect_to_read(url, args.reach, args.check.verify)?.dataset(&url.path)?.dataset
-        }
+    let dataset = match args.path.cluster() {
+        Some(url) => connect_to_read(url, args.reach, args.check.verify)?.dataset(&url.path)?.dataset,
+        None => open_here(&args.path, args.check.verify)?.dataset().map_err(failed(&args.path))?,
     };
     only_variable(&dataset).map(Some).map_err(|why| CliError::Usage(format!("{}: {why}", args.path)))
 }
@@ -96,7 +87,7 @@ pub(super) fn note_lines(args: &RunArgs) {
     let lines = args.selection.dtype.is_none() && args.selection.record.is_none();
     let takes_numbers =
         || catalog::find(&args.kernel).is_ok_and(|kernel| kernel.accepts.contains(&Accepts::Elements));
-    let ending = path_of(&args.path).extension().and_then(OsStr::to_str);
+    let ending = args.path.path().extension().and_then(OsStr::to_str);
     if lines
         && let Some(element) = ending.and_then(|ending| ending.parse::<Element>().ok())
         && takes_numbers()
@@ -109,24 +100,15 @@ pub(super) fn note_lines(args: &RunArgs) {
     }
 }
 
-/// The path of a file, without the address of its cluster.
-pub(super) fn path_of(location: &Location) -> &Path {
-    match location {
-        Location::Local(path) => path,
-        Location::Remote(url) => Path::new(&url.path),
-    }
-}
-
 /// Whether this is an operation on variables.
 pub(super) fn is_operation(name: &str) -> bool {
     Op::named(name).is_some() || [MEDIAN, QUANTILE, HISTOGRAM].contains(&name)
 }
 
 fn is_scientific(location: &Location) -> bool {
-    match location {
-        Location::Local(path) => is_self_describing(path) || is_zarr(path),
-        Location::Remote(url) => is_self_describing(Path::new(url.path.trim_end_matches('/'))),
-    }
+    let path = location.path();
+    let path = path.to_str().map_or(path, |text| Path::new(text.trim_end_matches('/')));
+    is_self_describing(path) || location.local().is_some_and(is_zarr)
 }
 
 /// The only variable with data of its own.

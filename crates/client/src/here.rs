@@ -1,0 +1,161 @@
+//! Files that this process reads and folds itself: those of this machine, of object stores and of web servers.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gristmill_backend::{Backend, BackendError, Key, Kind};
+use gristmill_format::{Dataset, FormatError};
+use gristmill_runtime::{FileParts, Placement, RunError};
+use gristmill_sources::{SourceUrl, Sources, SourcesOptions};
+
+use crate::array::{ArrayPlan, ArrayQuestion, Folder, plan_array, plan_dataset, read_dataset};
+use crate::{ClientError, Location, open_with};
+
+/// Files that mark a folder as Zarr.
+const ZARR: [&str; 3] = ["zarr.json", ".zgroup", ".zarray"];
+
+/// Placement of requests over files of object stores and web servers.
+const OUTSIDE: Placement = Placement {
+    place: "client",
+    why: "a file of an object store or of a web server is read and folded by the process that asks",
+    remote: true,
+};
+
+/// The reader of the files, in reports.
+const READER: &str = "this process";
+
+/// A file, or a folder of Zarr, that this process reads itself.
+///
+/// ```
+/// use gristmill_client::{Here, Location};
+///
+/// let dir = tempfile::tempdir()?;
+/// std::fs::write(dir.path().join("x.f64"), 1.5f64.to_le_bytes())?;
+/// let location = Location::parse(&dir.path().join("x.f64").to_string_lossy())?;
+/// assert!(matches!(Here::open(&location, false)?, Here::File(file) if file.length == 8));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub enum Here {
+    /// One file.
+    File(FileParts),
+    /// A folder of Zarr.
+    Folder(Folder),
+}
+
+impl Here {
+    /// Opens a file, striped or not, or a folder of Zarr. With `verify` all bytes of a striped file that are read are compared with
+    /// their checksums.
+    ///
+    /// # Errors
+    /// Returns the errors of [`open_file`], and those of [`Folder::open`] for a folder.
+    pub fn open(location: &Location, verify: bool) -> Result<Here, ClientError> {
+        match location {
+            Location::Local(path) if is_zarr(path) => Ok(Here::Folder(Folder::open(path)?)),
+            Location::Outside(url) => Here::outside(url),
+            location => open_file(location, verify).map(Here::File),
+        }
+    }
+
+    fn outside(url: &SourceUrl) -> Result<Here, ClientError> {
+        let file = match file_of(url) {
+            Ok(file) => return Ok(Here::File(file)),
+            Err(error) => error,
+        };
+        let may_be_folder = matches!(
+            file,
+            BackendError::NotFound { .. } | BackendError::WrongKind { kind: Kind::Folder, .. }
+        );
+        let folder = sources().and_then(|sources| sources.open(url)).map_err(RunError::from)?;
+        if may_be_folder && has_zarr(&*folder)? {
+            return Ok(Here::Folder(Folder::of_backend(folder, OUTSIDE)?));
+        }
+        Err(RunError::from(file).into())
+    }
+
+    /// The variables of the file or folder.
+    ///
+    /// # Errors
+    /// Returns the errors of [`read_dataset`].
+    pub fn dataset(&self) -> Result<Arc<Dataset>, FormatError> {
+        match self {
+            Here::File(file) => Ok(Arc::new(read_dataset(file, &file.name)?)),
+            Here::Folder(folder) => Ok(folder.dataset.clone()),
+        }
+    }
+
+    /// Plans a request about a variable. Returns the plan, and the bytes that it reads as one file.
+    ///
+    /// # Errors
+    /// Returns the errors of [`plan_array`](crate::plan_array) and of [`Folder::parts`].
+    pub fn plan(&self, question: &ArrayQuestion) -> Result<(ArrayPlan, FileParts), ClientError> {
+        match self {
+            Here::File(file) => Ok((plan_array(file, question)?, file.clone())),
+            Here::Folder(folder) => {
+                let plan = plan_dataset(folder.dataset.clone(), question)?;
+                let file = folder.parts(plan.files())?;
+                Ok((plan, file))
+            }
+        }
+    }
+}
+
+/// Opens one file that this process reads itself, as [`Here::open`] does.
+///
+/// # Errors
+/// Returns the errors of [`open_with`] for a file of this machine. The error is [`ClientError::Run`] if there is no such file in an
+/// object store or on a web server, or if it cannot be read. It is [`ClientError::Internal`] for a file of a cluster.
+pub fn open_file(location: &Location, verify: bool) -> Result<FileParts, ClientError> {
+    match location {
+        Location::Local(path) => open_with(path, verify),
+        Location::Outside(url) => Ok(file_of(url).map_err(RunError::from)?),
+        Location::Remote(_) => {
+            Err(RunError::Internal { what: "a file of a cluster was opened as one of this process" }.into())
+        }
+    }
+}
+
+/// Whether a folder of this machine holds Zarr.
+pub fn is_zarr(path: &Path) -> bool {
+    path.is_dir() && ZARR.iter().any(|name| path.join(name).is_file())
+}
+
+fn has_zarr(folder: &dyn Backend) -> Result<bool, ClientError> {
+    for name in ZARR {
+        match Key::new(name).and_then(|key| folder.stat(&key)) {
+            Ok(_) => return Ok(true),
+            Err(BackendError::NotFound { .. } | BackendError::WrongKind { .. }) => {}
+            Err(error) => return Err(RunError::from(error).into()),
+        }
+    }
+    Ok(false)
+}
+
+/// Opens a file of an object store or of a web server.
+fn file_of(url: &SourceUrl) -> Result<FileParts, BackendError> {
+    let name = || url.to_string();
+    let (folder, file) =
+        url.split_name().ok_or_else(|| BackendError::WrongKind { name: name(), kind: Kind::Folder })?;
+    let object = sources()?.open(&folder)?.open(&Key::new(file)?)?;
+    let internal = |_| BackendError::Internal { what: "the layout of a file in one piece was refused" };
+    FileParts::of_object(object, READER, OUTSIDE).map_err(internal)
+}
+
+/// The connections of this process. A process that was forked makes its own, because it has none of the threads of the other.
+fn sources() -> Result<Sources, BackendError> {
+    static SOURCES: Mutex<Option<(u32, Sources)>> = Mutex::new(None);
+    let lock = || SOURCES.lock().unwrap_or_else(PoisonError::into_inner);
+    let process = std::process::id();
+    let known = lock().as_ref().filter(|(maker, _)| *maker == process).map(|(_, known)| known.clone());
+    if let Some(known) = known {
+        return Ok(known);
+    }
+    // The lock is free meanwhile: a process that is forked now must not find it taken.
+    let made = Sources::start(SourcesOptions::default())?;
+    if let Some((maker, other)) = lock().replace((process, made.clone()))
+        && maker != process
+    {
+        // Its threads are in the other process, so it cannot be ended here.
+        std::mem::forget(other);
+    }
+    Ok(made)
+}

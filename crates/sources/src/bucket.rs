@@ -1,0 +1,326 @@
+//! Object stores: S3, Google Cloud Storage and Azure, through the crate `object_store`.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, StreamExt};
+use gristmill_backend::{
+    Backend, BackendError, Content, Entry, Found, Key, Kind, MAX_LIST_PAGE, Object, Page, Result, Stamp,
+};
+use object_store::list::{PaginatedListOptions, PaginatedListStore};
+use object_store::path::Path;
+use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt};
+
+use crate::driver::Driver;
+use crate::object::{Fetch, RemoteObject};
+use crate::retry::repeat;
+use crate::store_error::explain;
+use crate::{MAX_LISTED, SourceUrl};
+
+/// Most pages of one list, with [`MAX_LIST_PAGE`] names each.
+const MAX_PAGES: usize = 1 << 16;
+
+/// What the clients of all object stores can do.
+pub(crate) trait Store: ObjectStore + PaginatedListStore {}
+
+impl<S: ObjectStore + PaginatedListStore> Store for S {}
+
+/// The objects of a bucket below a prefix.
+pub(crate) struct Bucket {
+    root: SourceUrl,
+    store: Arc<dyn Store>,
+    driver: Driver,
+}
+
+impl Bucket {
+    pub fn new(root: SourceUrl, store: Arc<dyn Store>, driver: Driver) -> Bucket {
+        Bucket { root, store, driver }
+    }
+
+    /// The URL of a key.
+    fn url(&self, key: &Key) -> Result<SourceUrl> {
+        if key.is_root() {
+            return Ok(self.root.clone());
+        }
+        Ok(self.root.with_key(self.root.key().join(key.as_str())?))
+    }
+
+    /// The beginning of all keys in a folder.
+    fn prefix(&self, folder: &Key) -> Result<String> {
+        let url = self.url(folder)?;
+        Ok(if url.key().is_root() { String::new() } else { format!("{}/", url.key()) })
+    }
+
+    async fn found(&self, url: &SourceUrl) -> Result<Found> {
+        let path = path(url)?;
+        let head = async || self.store.head(&path).await.map_err(|error| explain(url, error));
+        found(url, &repeat(head).await?)
+    }
+
+    /// One page of the answers of the store, and the token of the next.
+    async fn page(
+        &self,
+        prefix: &str,
+        listing: PaginatedListOptions,
+    ) -> Result<(Vec<Listed>, Option<String>)> {
+        let from = listing.offset.clone();
+        let listed = self.store.list_paginated((!prefix.is_empty()).then_some(prefix), listing).await;
+        let listed = listed.map_err(|error| explain(&self.root, error))?;
+        let below = |path: &Path| {
+            let rest = path.as_ref().strip_prefix(prefix)?;
+            (!rest.is_empty()).then(|| rest.to_owned())
+        };
+        let mut all = Vec::new();
+        for meta in &listed.result.objects {
+            if from.as_deref().is_some_and(|from| meta.location.as_ref() <= from) {
+                return Err(self.disorder("the object store lists names again that it listed before"));
+            }
+            if let Some(name) = below(&meta.location) {
+                let content = Content::File(found(&self.root, meta)?);
+                all.push(Listed { cursor: name.clone(), name, content });
+            }
+        }
+        for folder in &listed.result.common_prefixes {
+            if let Some(name) = below(folder) {
+                all.push(Listed { cursor: format!("{name}/"), name, content: Content::Folder });
+            }
+        }
+        all.sort_unstable_by(|one, other| one.cursor.cmp(&other.cursor));
+        Ok((all, listed.page_token))
+    }
+
+    fn disorder(&self, why: &'static str) -> BackendError {
+        let source = std::io::Error::new(std::io::ErrorKind::Unsupported, why);
+        BackendError::Io { verb: "list", name: self.root.to_string(), source }
+    }
+
+    /// Gives all names that begin with a prefix to `each`, from a place on, until it returns false. The names of a page are in the
+    /// order of their bytes, and so must the pages be. A server without tokens is asked again from the last name, because the end of a
+    /// full page may not be the end of the list.
+    async fn pages(
+        &self,
+        prefix: &str,
+        delimiter: Option<&'static str>,
+        from: Option<String>,
+        mut each: impl FnMut(Listed) -> Result<bool>,
+    ) -> Result<()> {
+        let (mut offset, mut token, mut last) = (from, None, String::new());
+        for _ in 0..MAX_PAGES {
+            let listing = PaginatedListOptions {
+                offset: offset.clone(),
+                delimiter: delimiter.map(Into::into),
+                max_keys: Some(MAX_LIST_PAGE),
+                page_token: token,
+                ..PaginatedListOptions::default()
+            };
+            let (listed, next) = repeat(async || self.page(prefix, listing.clone()).await).await?;
+            let is_full = listed.len() >= MAX_LIST_PAGE;
+            for one in listed {
+                if one.cursor <= last {
+                    // The folder of the place from which the list goes on.
+                    if matches!(one.content, Content::Folder) && one.cursor == last {
+                        continue;
+                    }
+                    return Err(
+                        self.disorder("the object store does not list names in the order of their bytes")
+                    );
+                }
+                last.clone_from(&one.cursor);
+                if !each(one)? {
+                    return Ok(());
+                }
+            }
+            token = next;
+            if token.is_none() {
+                if !is_full {
+                    return Ok(());
+                }
+                offset = Some(after(prefix, &last));
+            }
+        }
+        Err(self.disorder("the object store gives too many pages for one list"))
+    }
+
+    /// Names of one level after a place, in the order of the store: folders count with a `/` at their end.
+    async fn level(&self, folder: &Key, from: Option<&str>, limit: usize) -> Result<Page> {
+        let prefix = self.prefix(folder)?;
+        let (mut entries, mut next, mut last) = (Vec::new(), None, None);
+        let offset = from.map(|from| after(&prefix, from));
+        self.pages(&prefix, Some("/"), offset, |one| {
+            if from.is_some_and(|from| *one.cursor <= *from) {
+                return Ok(true);
+            }
+            if entries.len() == limit {
+                next = last.take();
+                return Ok(false);
+            }
+            last = Some(one.cursor);
+            entries.push(Entry { name: one.name, content: one.content });
+            Ok(true)
+        })
+        .await?;
+        if entries.is_empty() && from.is_none() && !folder.is_root() {
+            return Err(self.no_folder(folder).await);
+        }
+        Ok(Page { entries, next })
+    }
+
+    /// All files below a folder.
+    async fn below(&self, folder: &Key, most: usize) -> Result<Vec<(Key, Content)>> {
+        let mut files = Vec::new();
+        self.pages(&self.prefix(folder)?, None, None, |one| {
+            if files.len() >= most.min(MAX_LISTED) {
+                return Err(BackendError::TooMany { name: self.url(folder)?.to_string(), most });
+            }
+            files.push((folder.join(&one.name)?, one.content));
+            Ok(true)
+        })
+        .await?;
+        if files.is_empty() && !folder.is_root() {
+            return Err(self.no_folder(folder).await);
+        }
+        Ok(files)
+    }
+
+    async fn no_folder(&self, folder: &Key) -> BackendError {
+        let url = match self.url(folder) {
+            Ok(url) => url,
+            Err(error) => return error,
+        };
+        let name = url.to_string();
+        match self.found(&url).await {
+            Ok(_) => BackendError::WrongKind { name, kind: Kind::File },
+            Err(error) => error,
+        }
+    }
+}
+
+struct Listed {
+    name: String,
+    /// The place of the name in the order of the store.
+    cursor: String,
+    content: Content,
+}
+
+/// The place after a name of a list. A store would give a folder again, because its objects come after its own name.
+fn after(prefix: &str, cursor: &str) -> String {
+    if cursor.ends_with('/') { format!("{prefix}{cursor}{}", char::MAX) } else { format!("{prefix}{cursor}") }
+}
+
+/// The path of an object in its bucket.
+fn path(url: &SourceUrl) -> Result<Path> {
+    let invalid =
+        |_| BackendError::InvalidKey { key: url.key().to_string(), why: "object stores do not allow it" };
+    Path::parse(url.key().as_str()).map_err(invalid)
+}
+
+/// The state of an object. Some stores give an ETag in quotes in one answer and without them in another.
+fn found(url: &SourceUrl, meta: &ObjectMeta) -> Result<Found> {
+    let tag = meta.e_tag.as_deref().map(|tag| tag.trim_matches('"'));
+    let stamp = tag.filter(|tag| !tag.is_empty() && !tag.starts_with("W/")).and_then(Stamp::new);
+    let stamp = stamp.ok_or_else(|| {
+        let why = "the object store gives no strong ETag, so a change of the object would not be noticed";
+        let source = std::io::Error::new(std::io::ErrorKind::Unsupported, why);
+        BackendError::Io { verb: "read", name: url.to_string(), source }
+    })?;
+    Ok(Found { length: meta.size, stamp })
+}
+
+impl Backend for Bucket {
+    fn name(&self) -> String {
+        self.root.to_string()
+    }
+
+    fn list(&self, folder: &Key, after: Option<&str>, limit: usize) -> Result<Page> {
+        self.driver.wait(self.level(folder, after, limit.clamp(1, MAX_LIST_PAGE)))
+    }
+
+    /// One list of the bucket, without a request for each folder.
+    fn files_below(&self, folder: &Key, most: usize) -> Result<Vec<(Key, Content)>> {
+        self.driver.wait(self.below(folder, most))
+    }
+
+    fn stat(&self, key: &Key) -> Result<Found> {
+        let url = self.url(key)?;
+        if url.key().is_root() {
+            return Err(BackendError::WrongKind { name: url.to_string(), kind: Kind::Folder });
+        }
+        self.driver.wait(self.found(&url))
+    }
+
+    fn open(&self, key: &Key) -> Result<Arc<dyn Object>> {
+        let found = self.stat(key)?;
+        self.open_at(key, &found)
+    }
+
+    /// Needs no request. The first read finds out whether the object has this state.
+    fn open_at(&self, key: &Key, found: &Found) -> Result<Arc<dyn Object>> {
+        let url = self.url(key)?;
+        let fetch = StoredObject { path: path(&url)?, url, found: found.clone(), store: self.store.clone() };
+        Ok(Arc::new(RemoteObject::new(Arc::new(fetch), found.clone(), self.driver.clone())))
+    }
+}
+
+/// An object in one state.
+struct StoredObject {
+    url: SourceUrl,
+    path: Path,
+    found: Found,
+    store: Arc<dyn Store>,
+}
+
+impl StoredObject {
+    fn changed(&self) -> BackendError {
+        BackendError::Changed { name: self.url.to_string() }
+    }
+
+    async fn get(&self, start: u64, out: &mut [u8]) -> Result<()> {
+        let range = start..start + out.len() as u64;
+        let options = GetOptions {
+            range: Some(GetRange::Bounded(range.clone())),
+            if_match: Some(format!("\"{}\"", self.found.stamp)),
+            ..GetOptions::default()
+        };
+        let got =
+            self.store.get_opts(&self.path, options).await.map_err(|error| explain(&self.url, error))?;
+        if found(&self.url, &got.meta)? != self.found {
+            return Err(self.changed());
+        }
+        let cut_off = |why: String| BackendError::Unavailable { name: self.url.to_string(), why };
+        if got.range != range {
+            return Err(cut_off(format!("it answered with bytes {:?} instead of {range:?}", got.range)));
+        }
+        let (mut stream, mut filled) = (got.into_stream(), 0);
+        while let Some(bytes) = stream.next().await {
+            let bytes = bytes.map_err(|error| explain(&self.url, error))?;
+            let room = out.get_mut(filled..filled + bytes.len());
+            let room = room.ok_or_else(|| cut_off("it sent more bytes than it announced".to_owned()))?;
+            room.copy_from_slice(&bytes);
+            filled += bytes.len();
+        }
+        if filled < out.len() {
+            return Err(cut_off(format!("it sent {filled} of {} bytes", out.len())));
+        }
+        Ok(())
+    }
+}
+
+impl Fetch for StoredObject {
+    fn name(&self) -> String {
+        self.url.to_string()
+    }
+
+    fn fetch_once<'a>(&'a self, start: u64, out: &'a mut [u8]) -> BoxFuture<'a, Result<()>> {
+        self.get(start, out).boxed()
+    }
+
+    fn has_changed(&self) -> BoxFuture<'_, bool> {
+        async move {
+            match self.store.head(&self.path).await {
+                Ok(meta) => found(&self.url, &meta).is_ok_and(|found| found != self.found),
+                Err(error) => matches!(error, object_store::Error::NotFound { .. }),
+            }
+        }
+        .boxed()
+    }
+}

@@ -1,0 +1,102 @@
+//! Objects that are read by requests over the network.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use futures_util::{StreamExt, TryStreamExt, stream};
+use gristmill_backend::{BackendError, Found, Object, Result, check_ranges};
+
+use crate::driver::Driver;
+use crate::http_client::MAX_REQUESTS_AT_ONCE;
+use crate::pieces::{Piece, cut, split};
+use crate::read_ahead::ReadAhead;
+use crate::retry::Retries;
+
+/// One object in one state, which single requests read.
+pub(crate) trait Fetch: Send + Sync + 'static {
+    /// The name of the object in messages.
+    fn name(&self) -> String;
+
+    /// Fills `out` from an offset with one request. All bytes are of the state in which the object was opened.
+    fn fetch_once<'a>(&'a self, start: u64, out: &'a mut [u8]) -> BoxFuture<'a, Result<()>>;
+
+    /// Whether the object has another state now, as far as one request can tell. It is asked after a failure.
+    fn has_changed(&self) -> BoxFuture<'_, bool>;
+}
+
+/// Fills `out` from an offset. A request that failed for a reason that may pass is repeated.
+async fn fetch(object: &dyn Fetch, start: u64, out: &mut [u8]) -> Result<()> {
+    let mut retries = Retries::begin();
+    loop {
+        match object.fetch_once(start, out).await {
+            Ok(()) => return Ok(()),
+            Err(error) if retries.again(&error).await => {}
+            // It was there when it was opened.
+            Err(BackendError::NotFound { name }) => return Err(BackendError::Changed { name }),
+            // A server that does not know conditions fails in other ways if the object is another one.
+            Err(BackendError::Unavailable { .. } | BackendError::Io { .. }) if object.has_changed().await => {
+                return Err(BackendError::Changed { name: object.name() });
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// An opened object.
+pub(crate) struct RemoteObject {
+    fetch: Arc<dyn Fetch>,
+    found: Found,
+    driver: Driver,
+    ahead: ReadAhead,
+}
+
+impl RemoteObject {
+    pub fn new(fetch: Arc<dyn Fetch>, found: Found, driver: Driver) -> RemoteObject {
+        let ahead = ReadAhead::new(fetch.clone(), driver.clone(), found.length);
+        RemoteObject { fetch, found, driver, ahead }
+    }
+
+    async fn read_piece(&self, mut piece: Piece<'_>) -> Result<()> {
+        let start = piece.range.start;
+        if let Some(buffer) = piece.whole() {
+            return fetch(&*self.fetch, start, buffer).await;
+        }
+        let mut bytes = vec![0; (piece.range.end - start) as usize];
+        fetch(&*self.fetch, start, &mut bytes).await?;
+        piece.fill(&bytes);
+        Ok(())
+    }
+}
+
+impl Object for RemoteObject {
+    fn name(&self) -> String {
+        self.fetch.name()
+    }
+
+    fn found(&self) -> &Found {
+        &self.found
+    }
+
+    fn read(&self, ranges: &[Range<u64>], out: &mut [u8]) -> Result<()> {
+        check_ranges(|| self.name(), self.found.length, ranges, out.len())?;
+        self.driver.wait(async {
+            let left = self.ahead.take(split(ranges, out)).await;
+            let reads = cut(left).into_iter().map(|piece| self.read_piece(piece));
+            stream::iter(reads).buffer_unordered(MAX_REQUESTS_AT_ONCE).try_collect().await
+        })
+    }
+
+    fn fetches_ahead(&self) -> bool {
+        true
+    }
+
+    fn expect(&self, ranges: &[Range<u64>]) {
+        self.ahead.expect(ranges);
+    }
+
+    /// Needs no request: each read names its version, and compares it with that of the answer.
+    fn unchanged(&self) -> Result<()> {
+        Ok(())
+    }
+}

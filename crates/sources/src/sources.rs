@@ -1,0 +1,78 @@
+//! The sources of a process.
+
+use std::fmt;
+use std::sync::Arc;
+
+use gristmill_backend::{Backend, BackendError, Result};
+use tokio::runtime::Handle;
+
+use crate::SourceUrl;
+use crate::bucket::Bucket;
+use crate::driver::Driver;
+use crate::http_client::HttpClient;
+use crate::stores::open_store;
+use crate::web_server::WebServer;
+
+/// How object stores are reached. What is left out comes from the environment: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`,
+/// `AWS_SESSION_TOKEN`, `AWS_REGION`, `AWS_ENDPOINT_URL`, `AWS_SKIP_SIGNATURE`, `GOOGLE_APPLICATION_CREDENTIALS`,
+/// `AZURE_STORAGE_ACCOUNT_NAME`, `AZURE_STORAGE_ACCOUNT_KEY` and the other credentials that the crate `object_store` reads.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SourcesOptions {
+    /// The URL of a server with the protocol of S3.
+    pub endpoint: Option<String>,
+    /// The region of the bucket.
+    pub region: Option<String>,
+    /// Asks without credentials, for public buckets.
+    pub anonymous: bool,
+}
+
+/// Connections to object stores and web servers. It is cheap to clone.
+#[derive(Clone)]
+pub struct Sources {
+    driver: Driver,
+    http: HttpClient,
+    options: SourcesOptions,
+}
+
+impl Sources {
+    /// Starts threads for the connections.
+    ///
+    /// # Errors
+    /// The error is [`BackendError::Io`] if the system gives no threads, or if the certificate authorities of the system cannot be
+    /// read.
+    pub fn start(options: SourcesOptions) -> Result<Sources> {
+        Sources::new(Driver::start()?, options)
+    }
+
+    /// Uses the threads of a runtime, which must live longer than all that is opened.
+    ///
+    /// # Errors
+    /// The error is [`BackendError::Io`] if the certificate authorities of the system cannot be read.
+    pub fn on(runtime: Handle, options: SourcesOptions) -> Result<Sources> {
+        Sources::new(Driver::on(runtime), options)
+    }
+
+    fn new(driver: Driver, options: SourcesOptions) -> Result<Sources> {
+        let name = "the certificate authorities of the system".to_owned();
+        let http = HttpClient::new().map_err(|source| BackendError::Io { verb: "read", name, source })?;
+        Ok(Sources { driver, http, options })
+    }
+
+    /// Opens a folder: all files below it, with keys that begin there. No request is sent.
+    ///
+    /// # Errors
+    /// The error is [`BackendError::Unavailable`] if the options and the environment do not suffice to reach the object store.
+    pub fn open(&self, folder: &SourceUrl) -> Result<Arc<dyn Backend>> {
+        if folder.scheme().is_web() {
+            return Ok(Arc::new(WebServer::new(folder.clone(), self.http.clone(), self.driver.clone())));
+        }
+        let store = open_store(folder, &self.options, self.http.clone())?;
+        Ok(Arc::new(Bucket::new(folder.clone(), store, self.driver.clone())))
+    }
+}
+
+impl fmt::Debug for Sources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sources").field("options", &self.options).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,102 @@
+//! Errors of the crate `object_store` as errors of a backend.
+
+use std::error::Error;
+
+use gristmill_backend::BackendError;
+use object_store::Error as StoreError;
+
+use crate::SourceUrl;
+
+/// Most characters of the answer of a server in a message.
+const MAX_ANSWER: usize = 1_000;
+
+/// The error of a request about an object or a folder.
+pub(crate) fn explain(url: &SourceUrl, error: StoreError) -> BackendError {
+    let name = url.to_string();
+    match error {
+        StoreError::NotFound { .. } => BackendError::NotFound { name },
+        StoreError::Precondition { .. } | StoreError::NotModified { .. } => BackendError::Changed { name },
+        StoreError::PermissionDenied { .. } => BackendError::Denied {
+            name,
+            why:
+                "the object store denies it to these credentials; check them, or ask the owner of the bucket"
+                    .into(),
+        },
+        StoreError::Unauthenticated { .. } => BackendError::Denied {
+            name,
+            why: "the object store does not accept the credentials; check the variables of the environment"
+                .into(),
+        },
+        StoreError::InvalidPath { .. } => BackendError::InvalidKey {
+            key: url.key().to_string(),
+            why: "a name in the bucket has an empty part, '.' or '..'",
+        },
+        error => match refused(&innermost(&error)) {
+            Some(why) => {
+                let source = std::io::Error::other(why);
+                BackendError::Io { verb: "read", name, source }
+            }
+            None => BackendError::Unavailable { name, why: told(&innermost(&error)) },
+        },
+    }
+}
+
+/// The start of the message about a status that is no success.
+const STATUS: &str = "Server returned non-2xx status code: ";
+
+/// The message for a status that will not pass: a redirect, or a fault of the request.
+fn refused(text: &str) -> Option<String> {
+    if text.contains("non-partial response") {
+        return Some("the object store cannot send a part of an object (no range requests)".to_owned());
+    }
+    if text.contains("redirect without LOCATION") {
+        return Some("the bucket is in another region; set AWS_REGION to it".to_owned());
+    }
+    let status = text.strip_prefix(STATUS)?.get(..3)?.parse::<u16>().ok()?;
+    let may_pass = status >= 500 || matches!(status, 408 | 429);
+    (!may_pass).then(|| told(text))
+}
+
+/// A message without the body of an answer, of which only the code and the message of the store are kept. The rest may hold
+/// credentials.
+fn told(text: &str) -> String {
+    let Some((head, body)) = text.find('<').map(|at| text.split_at(at)) else { return text.to_owned() };
+    let element = |name: &str| {
+        let rest = body.split_once(&format!("<{name}>"))?.1;
+        Some(rest.split_once('<')?.0.to_owned())
+    };
+    let parts: Vec<String> = ["Code", "Message"].into_iter().filter_map(element).collect();
+    format!("{} {}", head.trim_end(), parts.join(": ")).trim_end().to_owned()
+}
+
+/// The deepest reason, which says most, in one line.
+pub(crate) fn innermost(error: &dyn Error) -> String {
+    let mut deepest = error;
+    while let Some(source) = deepest.source() {
+        deepest = source;
+    }
+    let text: String = deepest.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+    match text.char_indices().nth(MAX_ANSWER) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_has_the_code_of_the_store_and_no_credentials() {
+        let text = format!(
+            "{STATUS}400 Bad Request: <?xml version=\"1.0\"?><Error><Code>ExpiredToken</Code><Message>The token has \
+             expired.</Message><Token-0>SECRET</Token-0></Error>"
+        );
+        let why = refused(&text).unwrap_or_default();
+        assert!(why.contains("ExpiredToken: The token has expired."), "{why}");
+        assert!(!why.contains("SECRET"), "{why}");
+        assert_eq!(refused(&format!("{STATUS}503 Slow Down: ")), None);
+        assert!(refused("Received non-partial response when range requested").is_some());
+        assert_eq!(told("connection refused"), "connection refused");
+    }
+}

@@ -1,0 +1,59 @@
+//! The clients of the object stores, from options and the environment.
+
+use std::sync::Arc;
+
+use gristmill_backend::{BackendError, Result};
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::azure::MicrosoftAzureBuilder;
+use object_store::gcp::GoogleCloudStorageBuilder;
+
+use crate::bucket::Store;
+use crate::http_client::HttpClient;
+use crate::retry::no_store_retries;
+use crate::store_error::innermost;
+use crate::{Scheme, SourceUrl, SourcesOptions};
+
+/// The client of the store of a bucket.
+pub(crate) fn open_store(
+    url: &SourceUrl,
+    options: &SourcesOptions,
+    http: HttpClient,
+) -> Result<Arc<dyn Store>> {
+    let failed = |error: object_store::Error| BackendError::Unavailable {
+        name: url.to_string(),
+        why: format!("{}; check the options and the variables of the environment", innermost(&error)),
+    };
+    Ok(match url.scheme() {
+        Scheme::Gs => {
+            let builder = GoogleCloudStorageBuilder::from_env().with_bucket_name(url.container());
+            let builder = if options.anonymous { builder.with_skip_signature(true) } else { builder };
+            let builder = builder.with_retry(no_store_retries()).with_http_connector(http);
+            Arc::new(builder.build().map_err(failed)?)
+        }
+        Scheme::Az => {
+            let builder = MicrosoftAzureBuilder::from_env().with_container_name(url.container());
+            let builder = if options.anonymous { builder.with_skip_signature(true) } else { builder };
+            let builder = builder.with_retry(no_store_retries()).with_http_connector(http);
+            Arc::new(builder.build().map_err(failed)?)
+        }
+        _ => Arc::new(s3(url, options, http).build().map_err(failed)?),
+    })
+}
+
+fn s3(url: &SourceUrl, options: &SourcesOptions, http: HttpClient) -> AmazonS3Builder {
+    let mut builder = AmazonS3Builder::from_env().with_bucket_name(url.container());
+    if let Some(endpoint) = &options.endpoint {
+        builder = builder.with_endpoint(endpoint);
+    }
+    if let Some(region) = &options.region {
+        builder = builder.with_region(region);
+    }
+    if options.anonymous {
+        builder = builder.with_skip_signature(true);
+    }
+    let endpoints = [AmazonS3ConfigKey::S3Endpoint, AmazonS3ConfigKey::Endpoint];
+    let named = endpoints.iter().find_map(|key| builder.get_config_value(key));
+    // Who names such an endpoint wants it. Requests are signed, and the secret itself is not sent.
+    let plain = named.is_some_and(|endpoint| endpoint.starts_with("http://"));
+    builder.with_allow_http(plain).with_retry(no_store_retries()).with_http_connector(http)
+}

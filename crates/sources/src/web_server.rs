@@ -1,0 +1,247 @@
+//! Files of web servers, and their pages that list folders.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
+use gristmill_backend::{
+    Backend, BackendError, Content, Entry, Found, Key, Kind, MAX_LIST_PAGE, Object, Page, Result,
+};
+use http::{Method, StatusCode};
+use url::Url;
+
+use crate::SourceUrl;
+use crate::driver::Driver;
+use crate::http_client::HttpClient;
+use crate::index_page::{MAX_INDEX_BYTES, names_below};
+use crate::object::{Fetch, RemoteObject};
+use crate::retry::Retries;
+use crate::store_error::innermost;
+use crate::web_answer::{WebFailure, check_empty, failure, read_range, send, state};
+
+/// Files of a list whose states are asked for at once.
+const STATES_AT_ONCE: usize = 16;
+
+/// Names that index pages hide, because they begin with `.`: the documents of Zarr 2. They are asked for.
+const HIDDEN: [&str; 4] = [".zarray", ".zattrs", ".zgroup", ".zmetadata"];
+
+/// Whether a folder may have documents of Zarr. Those of chunks, which have numbers, do not.
+fn may_have_documents(folder: &SourceUrl) -> bool {
+    let name = folder.key().as_str().rsplit('/').next().unwrap_or_default();
+    name != "c" && (name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// The files of a web server below a path.
+pub(crate) struct WebServer {
+    root: SourceUrl,
+    http: HttpClient,
+    driver: Driver,
+}
+
+impl WebServer {
+    pub fn new(root: SourceUrl, http: HttpClient, driver: Driver) -> WebServer {
+        WebServer { root, http, driver }
+    }
+
+    fn url(&self, key: &Key) -> Result<SourceUrl> {
+        if key.is_root() {
+            return Ok(self.root.clone());
+        }
+        Ok(self.root.with_key(self.root.key().join(key.as_str())?))
+    }
+
+    /// The state of a file.
+    async fn head(&self, url: &SourceUrl) -> Result<Found> {
+        let (name, target) = (url.to_string(), parsed(url)?);
+        let mut retries = Retries::begin();
+        loop {
+            let head = async {
+                let (answer, at) = send(&self.http, Method::HEAD, &target, &[]).await?;
+                if let Some(failure) = failure(answer.status()) {
+                    return Err(failure);
+                }
+                // A server sends the URL of a folder on to the same URL with a '/'.
+                if at.path().ends_with('/') {
+                    return Ok(None);
+                }
+                let found = state(answer.headers())?;
+                if found.length == 0 {
+                    check_empty(&self.http, &target).await?;
+                }
+                Ok(Some(found))
+            };
+            let found = match head.await {
+                Ok(Some(found)) => Ok(found),
+                Ok(None) => Err(BackendError::WrongKind { name: name.clone(), kind: Kind::Folder }),
+                Err(failure) => Err(failure.named(name.clone())),
+            };
+            match found {
+                Err(error) if retries.again(&error).await => {}
+                found => return found,
+            }
+        }
+    }
+
+    /// The names of a folder, from its index page: whether each is a folder.
+    async fn index(&self, folder: &SourceUrl) -> Result<BTreeMap<String, bool>> {
+        let name = folder.to_string();
+        let target = parsed_text(&format!("{}/", name.trim_end_matches('/')), folder)?;
+        let mut retries = Retries::begin();
+        loop {
+            let page = async {
+                let (answer, at) = send(&self.http, Method::GET, &target, &[]).await?;
+                if let Some(failure) = failure(answer.status()) {
+                    return Err(failure);
+                }
+                let kind = answer.headers().get(http::header::CONTENT_TYPE);
+                let is_page =
+                    kind.and_then(|kind| kind.to_str().ok()).is_some_and(|kind| kind.contains("html"));
+                if answer.status() != StatusCode::OK || !is_page {
+                    return Err(WebFailure::Unable("the server shows no list of its files there"));
+                }
+                let (mut body, mut bytes) = (answer.into_body().bytes_stream(), Vec::new());
+                while let Some(more) = body.next().await {
+                    bytes.extend(more.map_err(|error| WebFailure::Unavailable(innermost(&error)))?);
+                    if bytes.len() > MAX_INDEX_BYTES {
+                        return Err(WebFailure::Unable("the page with the list of its files is too long"));
+                    }
+                }
+                names_below(&at, &String::from_utf8_lossy(&bytes))
+                    .ok_or(WebFailure::Unable("the page with the list of its files has too many names"))
+            };
+            match page.await.map_err(|failure| failure.named(name.clone())) {
+                Err(error) if retries.again(&error).await => {}
+                names => return names,
+            }
+        }
+    }
+
+    async fn page(&self, folder: &Key, after: Option<&str>, limit: usize) -> Result<Page> {
+        let url = self.url(folder)?;
+        let mut names = self.index(&url).await?;
+        if after.is_none() && may_have_documents(&url) {
+            let mut denied = None;
+            for hidden in HIDDEN.iter().filter(|hidden| !names.contains_key(**hidden)).collect::<Vec<_>>() {
+                match self.head(&self.url(&folder.join(hidden)?)?).await {
+                    Ok(_) => drop(names.insert((*hidden).to_owned(), false)),
+                    Err(BackendError::NotFound { .. }) => {}
+                    Err(error @ BackendError::Denied { .. }) => denied = Some(error),
+                    Err(error) => return Err(error),
+                }
+            }
+            // Attributes that may not be read would change the meaning of the array beside them.
+            if let Some(error) = denied.filter(|_| HIDDEN.iter().any(|hidden| names.contains_key(*hidden))) {
+                return Err(error);
+            }
+        }
+        let later = || names.iter().filter(|(name, _)| after.is_none_or(|after| name.as_str() > after));
+        let mut last = None;
+        let entries = later().take(limit).map(|(name, is_folder)| {
+            last = Some(name.clone());
+            async {
+                let content = match is_folder {
+                    true => Content::Folder,
+                    false => match self.head(&self.url(&folder.join(name)?)?).await {
+                        Ok(found) => Content::File(found),
+                        // The page is older than the file, or the name leads elsewhere.
+                        Err(BackendError::NotFound { name }) => {
+                            Content::Unreadable { why: format!("{name} is listed, but does not exist") }
+                        }
+                        Err(BackendError::WrongKind { kind: Kind::Folder, .. }) => Content::Folder,
+                        Err(error @ (BackendError::Denied { .. } | BackendError::Io { .. })) => {
+                            Content::Unreadable { why: error.to_string() }
+                        }
+                        Err(error) => return Err(error),
+                    },
+                };
+                Ok(Entry { name: name.clone(), content })
+            }
+        });
+        let entries: Vec<_> = entries.collect();
+        let entries = stream::iter(entries).buffered(STATES_AT_ONCE).try_collect::<Vec<_>>().await?;
+        let next = last.filter(|_| later().count() > entries.len());
+        Ok(Page { entries, next })
+    }
+}
+
+fn parsed(url: &SourceUrl) -> Result<Url> {
+    parsed_text(&url.to_string(), url)
+}
+
+fn parsed_text(text: &str, url: &SourceUrl) -> Result<Url> {
+    let invalid =
+        |_| BackendError::InvalidKey { key: url.key().to_string(), why: "it is not a path of a URL" };
+    Url::parse(text).map_err(invalid)
+}
+
+impl Backend for WebServer {
+    fn name(&self) -> String {
+        self.root.to_string()
+    }
+
+    /// Servers hide names, cut long pages, and show a page of their own instead of a list.
+    fn lists_everything(&self) -> bool {
+        false
+    }
+
+    /// Reads the index page of the folder for each page of the list, and asks for the state of each of its files.
+    fn list(&self, folder: &Key, after: Option<&str>, limit: usize) -> Result<Page> {
+        self.driver.wait(self.page(folder, after, limit.clamp(1, MAX_LIST_PAGE)))
+    }
+
+    fn stat(&self, key: &Key) -> Result<Found> {
+        let url = self.url(key)?;
+        if url.key().is_root() {
+            return Err(BackendError::WrongKind { name: url.to_string(), kind: Kind::Folder });
+        }
+        self.driver.wait(self.head(&url))
+    }
+
+    fn open(&self, key: &Key) -> Result<Arc<dyn Object>> {
+        let found = self.stat(key)?;
+        self.open_at(key, &found)
+    }
+
+    /// Needs no request. The first read finds out whether the file has this state.
+    fn open_at(&self, key: &Key, found: &Found) -> Result<Arc<dyn Object>> {
+        let url = self.url(key)?;
+        let file = WebFile {
+            name: url.to_string(),
+            target: parsed(&url)?,
+            found: found.clone(),
+            http: self.http.clone(),
+        };
+        Ok(Arc::new(RemoteObject::new(Arc::new(file), found.clone(), self.driver.clone())))
+    }
+}
+
+/// A file in one state.
+struct WebFile {
+    name: String,
+    target: Url,
+    found: Found,
+    http: HttpClient,
+}
+
+impl Fetch for WebFile {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn fetch_once<'a>(&'a self, start: u64, out: &'a mut [u8]) -> BoxFuture<'a, Result<()>> {
+        async move {
+            if out.is_empty() {
+                return Ok(());
+            }
+            let read = read_range(&self.http, &self.target, &self.found, start, out).await;
+            read.map_err(|failure| failure.named(self.name.clone()))
+        }
+        .boxed()
+    }
+
+    /// Each answer tells it: of a file that is another one there are no bytes.
+    fn has_changed(&self) -> BoxFuture<'_, bool> {
+        std::future::ready(false).boxed()
+    }
+}

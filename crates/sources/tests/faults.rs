@@ -1,0 +1,135 @@
+//! Servers that fail: a read gives the bytes of the version that was opened, or an error that names the object.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod server;
+
+use std::sync::Arc;
+
+use gristmill_backend::suite::Fixture;
+use gristmill_backend::{BackendError, Key, Object};
+use gristmill_sources::{Sources, SourcesOptions};
+use server::{Fault, S3, Server, Web};
+
+const LENGTH: usize = 100_000;
+
+fn content() -> Vec<u8> {
+    (0..LENGTH).map(|n| ((n * 7919) >> 3) as u8).collect()
+}
+
+/// Opens a file on each kind of server.
+fn opened() -> Vec<(Box<dyn Fixture>, Arc<dyn Object>)> {
+    let fixtures: Vec<Box<dyn Fixture>> = vec![Box::new(S3::start()), Box::new(Web::start())];
+    let each = fixtures.into_iter().map(|fixture| {
+        let key = Key::new("file").unwrap();
+        fixture.put(&key, &content());
+        let object = fixture.backend().open(&key).unwrap();
+        (fixture, object)
+    });
+    each.collect()
+}
+
+fn on_each(faults: &[Fault], check: impl Fn(Result<Vec<u8>, BackendError>)) {
+    let servers: [(Box<dyn Fixture>, server::Shared); 2] = {
+        let (s3, web) = (S3::start(), Web::start());
+        let (one, two) = (s3.0.files.clone(), web.0.files.clone());
+        [(Box::new(s3), one), (Box::new(web), two)]
+    };
+    for (fixture, files) in servers {
+        let key = Key::new("file").unwrap();
+        fixture.put(&key, &content());
+        let object = fixture.backend().open(&key).unwrap();
+        files.fail(faults);
+        let mut out = vec![0; 50_000];
+        let read = object.read_at(1000, &mut out).and_then(|()| object.unchanged());
+        assert_eq!(files.faults_left(), 0);
+        if let Err(error) = &read {
+            assert!(error.to_string().contains("/file"), "{error}");
+        }
+        check(read.map(|()| out));
+    }
+}
+
+#[test]
+fn what_may_pass_is_asked_for_again() {
+    let again = [Fault::Status(503), Fault::CutBody, Fault::Status(500), Fault::CutBody];
+    on_each(&again, |read| assert!(read.unwrap() == content()[1000..51_000]));
+    on_each(&[Fault::ShortBody], |read| assert!(read.unwrap() == content()[1000..51_000]));
+}
+
+#[test]
+fn what_does_not_pass_is_an_error() {
+    on_each(&[Fault::Status(403)], |read| {
+        assert!(matches!(read.unwrap_err(), BackendError::Denied { .. }));
+    });
+}
+
+#[test]
+fn a_file_that_changes_is_an_error() {
+    for fault in [Fault::Replace, Fault::ReplaceAndIgnoreConditions, Fault::Shrink, Fault::Remove] {
+        on_each(&[fault], |read| {
+            let error = read.unwrap_err();
+            assert!(matches!(error, BackendError::Changed { .. }), "{fault:?}: {error}");
+        });
+    }
+}
+
+#[test]
+fn other_bytes_than_asked_for_are_an_error() {
+    on_each(&[Fault::OtherRange; 5], |read| {
+        let error = read.unwrap_err().to_string();
+        assert!(error.contains("1001..51000"), "{error}");
+    });
+    on_each(&[Fault::WholeFile], |read| assert!(read.is_err() || read.unwrap() == content()[1000..51_000]));
+}
+
+#[test]
+fn bytes_that_were_fetched_ahead_and_failed_are_fetched_again() {
+    let server = Server::start();
+    server.files.put("pre/file", &content());
+    let backend = server.sources().open(&format!("http://{}/pre", server.address).parse().unwrap()).unwrap();
+    let object = backend.open(&Key::new("file").unwrap()).unwrap();
+    server.files.fail(&[Fault::Status(404)]);
+    object.expect(&[0..5000, 5000..10_000]);
+    let mut out = vec![0; 10_000];
+    object.read_at(0, &mut out).unwrap();
+    assert!(out == content()[..10_000]);
+    assert_eq!(server.files.faults_left(), 0);
+}
+
+#[test]
+fn a_server_that_is_not_there_is_an_error_that_says_so() {
+    // Nobody listens on port 1.
+    let options = SourcesOptions {
+        endpoint: Some("http://127.0.0.1:1".into()),
+        anonymous: true,
+        ..SourcesOptions::default()
+    };
+    let sources = Sources::start(options).unwrap();
+    for url in ["http://127.0.0.1:1/x", "s3://bucket/x"] {
+        let folder = sources.open(&url.parse().unwrap()).unwrap();
+        let error = folder.stat(&Key::new("file").unwrap()).unwrap_err();
+        assert!(matches!(error, BackendError::Unavailable { .. }), "{error}");
+        assert!(error.to_string().contains("refused"), "{error}");
+    }
+}
+
+#[test]
+fn many_reads_are_few_requests() {
+    for (fixture, object) in opened() {
+        let ranges: Vec<_> = (0..100u64).map(|n| n * 1000..n * 1000 + 900).collect();
+        let mut out = vec![0; 90_000];
+        object.read(&ranges, &mut out).unwrap();
+        let wanted: Vec<u8> =
+            ranges.iter().flat_map(|one| content()[one.start as usize..one.end as usize].to_vec()).collect();
+        assert!(out == wanted);
+        drop(fixture);
+    }
+    let server = Server::start();
+    server.files.put("pre/file", &content());
+    let backend = server.sources().open(&format!("http://{}/pre", server.address).parse().unwrap()).unwrap();
+    let object = backend.open(&Key::new("file").unwrap()).unwrap();
+    server.files.requests();
+    object.read(&[0..100, 200..300, 90_000..90_100], &mut [0; 300]).unwrap();
+    assert_eq!(server.files.requests().len(), 2);
+}

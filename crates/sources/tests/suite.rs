@@ -1,0 +1,10 @@
+//! The tests that every backend passes, for the protocol of S3 and for web servers.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod server;
+
+use server::{S3, Web};
+
+gristmill_backend::backend_suite!(s3, S3::start());
+gristmill_backend::backend_suite!(web, Web::start());
