@@ -103,7 +103,7 @@ impl Here {
 ///
 /// # Errors
 /// Returns the errors of [`open_with`] for a file of this machine. The error is [`ClientError::Run`] if there is no such file in an
-/// object store or on a web server, or if it cannot be read. It is [`ClientError::Internal`] for a file of a cluster.
+/// object store or on a web server, or if it cannot be read. It is [`RunError::Internal`] for a file of a cluster.
 pub fn open_file(location: &Location, verify: bool) -> Result<FileParts, ClientError> {
     match location {
         Location::Local(path) => open_with(path, verify),

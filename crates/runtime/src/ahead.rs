@@ -53,8 +53,14 @@ fn announce(job: &Prepared, unit: &Unit) {
                 statistics.is_some_and(|statistics| statistics.known(number).is_some())
             })
         }
-        None if job.domain.records.is_some() => vec![unit.window.clone()],
-        None => return,
+        None => {
+            let Some(records) = &job.domain.records else { return };
+            // The window ends with the first byte of the last record.
+            let end = records.bytes(unit.select.clone()).end;
+            let is_last = end.saturating_sub(unit.window.end) < records.size();
+            let bytes = unit.window.start..if is_last { end } else { unit.window.end };
+            vec![bytes]
+        }
     };
     let extents = ranges.into_iter().flat_map(|range| job.file.layout.extents(range));
     let own = extents.filter(|extent| extent.target == unit.target);

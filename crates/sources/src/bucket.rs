@@ -12,7 +12,7 @@ use object_store::path::Path;
 use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt};
 
 use crate::driver::Driver;
-use crate::object::{Fetch, RemoteObject};
+use crate::object::{Fetch, RemoteObject, TakeBytes};
 use crate::retry::repeat;
 use crate::store_error::explain;
 use crate::{MAX_LISTED, SourceUrl};
@@ -274,8 +274,8 @@ impl StoredObject {
         BackendError::Changed { name: self.url.to_string() }
     }
 
-    async fn get(&self, start: u64, out: &mut [u8]) -> Result<()> {
-        let range = start..start + out.len() as u64;
+    async fn get(&self, start: u64, len: u64, take: TakeBytes<'_>) -> Result<()> {
+        let range = start..start + len;
         let options = GetOptions {
             range: Some(GetRange::Bounded(range.clone())),
             if_match: Some(format!("\"{}\"", self.found.stamp)),
@@ -290,16 +290,16 @@ impl StoredObject {
         if got.range != range {
             return Err(cut_off(format!("it answered with bytes {:?} instead of {range:?}", got.range)));
         }
-        let (mut stream, mut filled) = (got.into_stream(), 0);
+        let (mut stream, mut left) = (got.into_stream(), len);
         while let Some(bytes) = stream.next().await {
             let bytes = bytes.map_err(|error| explain(&self.url, error))?;
-            let room = out.get_mut(filled..filled + bytes.len());
-            let room = room.ok_or_else(|| cut_off("it sent more bytes than it announced".to_owned()))?;
-            room.copy_from_slice(&bytes);
-            filled += bytes.len();
+            left = left
+                .checked_sub(bytes.len() as u64)
+                .ok_or_else(|| cut_off("it sent more bytes than it announced".to_owned()))?;
+            take(bytes);
         }
-        if filled < out.len() {
-            return Err(cut_off(format!("it sent {filled} of {} bytes", out.len())));
+        if left > 0 {
+            return Err(cut_off(format!("it sent {} of {len} bytes", len - left)));
         }
         Ok(())
     }
@@ -310,8 +310,8 @@ impl Fetch for StoredObject {
         self.url.to_string()
     }
 
-    fn fetch_once<'a>(&'a self, start: u64, out: &'a mut [u8]) -> BoxFuture<'a, Result<()>> {
-        self.get(start, out).boxed()
+    fn fetch_once<'a>(&'a self, start: u64, len: u64, take: TakeBytes<'a>) -> BoxFuture<'a, Result<()>> {
+        self.get(start, len, take).boxed()
     }
 
     fn has_changed(&self) -> BoxFuture<'_, bool> {

@@ -36,6 +36,9 @@ pub const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
 /// Longest wait for one of the requests at once.
 pub const PERMIT_PATIENCE: Duration = Duration::from_secs(300);
 
+/// Bytes that are read from a connection at once.
+const READ_BYTES: usize = 64 << 10;
+
 /// Time after which a connection without requests is closed.
 const IDLE: Duration = Duration::from_secs(60);
 
@@ -67,6 +70,7 @@ impl HttpClient {
             .pool_max_idle_per_host(MAX_REQUESTS_AT_ONCE)
             .pool_idle_timeout(IDLE)
             .pool_timer(TokioTimer::new())
+            .http1_read_buf_exact_size(READ_BYTES)
             .build(connector);
         Ok(HttpClient { inner, permits: Arc::new(Semaphore::new(MAX_REQUESTS_AT_ONCE)), plain: true })
     }

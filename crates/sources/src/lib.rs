@@ -44,6 +44,7 @@
 //! ```
 
 mod bucket;
+mod buffers;
 mod driver;
 mod http_client;
 mod index_page;

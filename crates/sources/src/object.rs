@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use gristmill_backend::{BackendError, Found, Object, Result, check_ranges};
@@ -13,13 +14,17 @@ use crate::pieces::{Piece, cut, split};
 use crate::read_ahead::ReadAhead;
 use crate::retry::Retries;
 
+/// Takes bytes as they arrive.
+pub(crate) type TakeBytes<'a> = &'a mut (dyn FnMut(Bytes) + Send);
+
 /// One object in one state, which single requests read.
 pub(crate) trait Fetch: Send + Sync + 'static {
     /// The name of the object in messages.
     fn name(&self) -> String;
 
-    /// Fills `out` from an offset with one request. All bytes are of the state in which the object was opened.
-    fn fetch_once<'a>(&'a self, start: u64, out: &'a mut [u8]) -> BoxFuture<'a, Result<()>>;
+    /// Gives `len` bytes from an offset to `take`, as they arrive, with one request. All are of the state in which the object was
+    /// opened. There are never more, and fewer only with an error.
+    fn fetch_once<'a>(&'a self, start: u64, len: u64, take: TakeBytes<'a>) -> BoxFuture<'a, Result<()>>;
 
     /// Whether the object has another state now, as far as one request can tell. It is asked after a failure.
     fn has_changed(&self) -> BoxFuture<'_, bool>;
@@ -29,7 +34,16 @@ pub(crate) trait Fetch: Send + Sync + 'static {
 async fn fetch(object: &dyn Fetch, start: u64, out: &mut [u8]) -> Result<()> {
     let mut retries = Retries::begin();
     loop {
-        match object.fetch_once(start, out).await {
+        let mut filled = 0;
+        let len = out.len() as u64;
+        let mut take = |bytes: Bytes| {
+            // There are never more bytes than `len`.
+            if let Some(room) = out.get_mut(filled..filled + bytes.len()) {
+                room.copy_from_slice(&bytes);
+            }
+            filled += bytes.len();
+        };
+        match object.fetch_once(start, len, &mut take).await {
             Ok(()) => return Ok(()),
             Err(error) if retries.again(&error).await => {}
             // It was there when it was opened.

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use crate::buffers::{Buffer, Buffers};
+use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -26,7 +28,7 @@ const AHEAD_PIECE: u64 = MAX_PIECE / 4;
 const PERMIT_BYTES: u64 = 4 << 10;
 
 /// The bytes of a segment, or `None` if they could not be fetched. Whoever needs them fetches them again, and gets the error.
-type Arriving = Shared<BoxFuture<'static, Option<Arc<[u8]>>>>;
+type Arriving = Shared<BoxFuture<'static, Option<Arc<Buffer>>>>;
 
 /// Bytes that were fetched ahead, or are on their way.
 struct Segment {
@@ -60,6 +62,7 @@ impl Segments {
 /// The bytes that all objects of a process fetch ahead.
 pub(crate) struct AheadBudget {
     permits: Arc<Semaphore>,
+    buffers: Arc<Buffers>,
     /// Segments of which all bytes were taken, the oldest first.
     taken: Mutex<VecDeque<(Weak<Segments>, u64)>>,
 }
@@ -67,7 +70,7 @@ pub(crate) struct AheadBudget {
 impl Default for AheadBudget {
     fn default() -> AheadBudget {
         let permits = Arc::new(Semaphore::new((MAX_AHEAD / PERMIT_BYTES) as usize));
-        AheadBudget { permits, taken: Mutex::default() }
+        AheadBudget { permits, buffers: Arc::default(), taken: Mutex::default() }
     }
 }
 
@@ -119,9 +122,12 @@ impl ReadAhead {
 
     fn begin(&self, range: Range<u64>, wanted: u64, budget: OwnedSemaphorePermit) -> Segment {
         let (fetch, start, len) = (self.fetch.clone(), range.start, range.end - range.start);
+        let buffers = self.driver.ahead().buffers.clone();
         let task = self.driver.spawn(async move {
-            let mut bytes = vec![0; len as usize];
-            fetch.fetch_once(start, &mut bytes).await.ok().map(|()| Arc::from(bytes))
+            // Pieces are copied, because a short one would keep the whole buffer into which it was read.
+            let mut buffer = buffers.take(len as usize);
+            let mut take = |piece: Bytes| buffer.bytes.extend_from_slice(&piece);
+            fetch.fetch_once(start, len, &mut take).await.ok().map(|()| Arc::new(buffer))
         });
         let abort = task.abort_handle();
         let bytes = task.map(|done| done.ok().flatten()).boxed().shared();
@@ -142,7 +148,7 @@ impl ReadAhead {
                 };
                 let (now, later) = std::mem::take(&mut buffer).split_at_mut((to - from) as usize);
                 let arrived = bytes.await;
-                match arrived.as_ref().and_then(|bytes| bytes.get(from as usize..to as usize)) {
+                match arrived.as_ref().and_then(|arrived| arrived.bytes.get(from as usize..to as usize)) {
                     Some(bytes) => now.copy_from_slice(bytes),
                     None => rest.push((start, now)),
                 }
@@ -198,4 +204,108 @@ fn requests(ranges: &[Range<u64>], length: u64) -> Vec<(Range<u64>, u64)> {
         }
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use gristmill_backend::Result;
+
+    use super::*;
+    use crate::object::TakeBytes;
+
+    /// An object whose bytes tell their offsets, and which cannot be read at some of them.
+    struct Numbers {
+        fails_at: Option<u64>,
+    }
+
+    fn byte(at: u64) -> u8 {
+        (at / 1000) as u8
+    }
+
+    impl Fetch for Numbers {
+        fn name(&self) -> String {
+            "numbers".to_owned()
+        }
+
+        fn fetch_once<'a>(&'a self, start: u64, len: u64, take: TakeBytes<'a>) -> BoxFuture<'a, Result<()>> {
+            let range = start..start + len;
+            let fails = self.fails_at.is_some_and(|at| range.contains(&at));
+            let why = gristmill_backend::BackendError::Internal { what: "a test" };
+            let bytes: Bytes = range.map(byte).collect();
+            // They arrive in pieces.
+            (0..bytes.len())
+                .step_by(70_001)
+                .for_each(|at| take(bytes.slice(at..bytes.len().min(at + 70_001))));
+            std::future::ready(if fails { Err(why) } else { Ok(()) }).boxed()
+        }
+
+        fn has_changed(&self) -> BoxFuture<'_, bool> {
+            std::future::ready(false).boxed()
+        }
+    }
+
+    /// The bytes that are held for all objects.
+    fn held(driver: &Driver) -> u64 {
+        MAX_AHEAD - driver.ahead().permits.available_permits() as u64 * PERMIT_BYTES
+    }
+
+    #[test]
+    fn many_objects_that_are_read_to_their_ends_hold_little() {
+        let driver = Driver::start().unwrap();
+        let length = 24 << 20;
+        let mut objects = Vec::new();
+        for _ in 0..20 {
+            let ahead = ReadAhead::new(Arc::new(Numbers { fails_at: None }), driver.clone(), length);
+            ahead.expect(&[0..length / 2, length / 2..length]);
+            for start in (0..length).step_by(1 << 20) {
+                let mut buffer = vec![0; 1 << 20];
+                let left = driver.wait(ahead.take(vec![(start, &mut buffer)]));
+                assert!(left.is_empty(), "{start}");
+                assert!(buffer.iter().zip(start..).all(|(found, at)| *found == byte(at)));
+            }
+            objects.push(ahead);
+        }
+        assert!(held(&driver) <= KEPT_SEGMENTS as u64 * AHEAD_PIECE, "{}", held(&driver));
+        drop(objects);
+        assert_eq!(held(&driver), 0);
+    }
+
+    #[test]
+    fn objects_that_are_read_at_once_hold_nothing() {
+        let driver = Driver::start().unwrap();
+        let ahead = ReadAhead::new(Arc::new(Numbers { fails_at: None }), driver.clone(), 65_536);
+        ahead.expect(&[0..65_536, 0..0]);
+        assert_eq!(held(&driver), 65_536);
+        let mut buffer = vec![0; 65_536];
+        assert!(driver.wait(ahead.take(vec![(0, &mut buffer)])).is_empty());
+        assert_eq!(held(&driver), 0);
+    }
+
+    #[test]
+    fn the_budget_bounds_all_objects() {
+        let driver = Driver::start().unwrap();
+        let make = || ReadAhead::new(Arc::new(Numbers { fails_at: None }), driver.clone(), MAX_AHEAD);
+        let objects: Vec<ReadAhead> = (0..3).map(|_| make()).collect();
+        for ahead in &objects {
+            ahead.expect(&[0..MAX_AHEAD / 2, MAX_AHEAD / 2..MAX_AHEAD]);
+        }
+        assert!(held(&driver) <= MAX_AHEAD);
+        // What is not fetched ahead is left to the reader.
+        let mut buffer = vec![0; 1000];
+        assert_eq!(driver.wait(objects[2].take(vec![(0, &mut buffer)])).len(), 1);
+    }
+
+    #[test]
+    fn what_could_not_be_fetched_is_left_to_the_reader() {
+        let driver = Driver::start().unwrap();
+        let ahead =
+            ReadAhead::new(Arc::new(Numbers { fails_at: Some(AHEAD_PIECE + 7) }), driver.clone(), 1 << 24);
+        ahead.expect(&[0..AHEAD_PIECE, AHEAD_PIECE..3 * AHEAD_PIECE]);
+        let mut buffer = vec![0; 3 * AHEAD_PIECE as usize];
+        let left = driver.wait(ahead.take(vec![(0, &mut buffer)]));
+        let left: Vec<(u64, usize)> = left.iter().map(|(start, buffer)| (*start, buffer.len())).collect();
+        assert_eq!(left, [(AHEAD_PIECE, AHEAD_PIECE as usize)]);
+    }
 }

@@ -13,6 +13,7 @@ use object_store::client::{HttpRequestBody, HttpResponse};
 use url::Url;
 
 use crate::http_client::HttpClient;
+use crate::object::TakeBytes;
 use crate::store_error::innermost;
 
 /// Most redirects of one request.
@@ -144,7 +145,7 @@ pub(crate) async fn check_empty(http: &HttpClient, url: &Url) -> Result<(), WebF
     let (answer, _) = send(http, Method::GET, url, &[(RANGE, "bytes=0-0")]).await?;
     match answer.status() {
         StatusCode::RANGE_NOT_SATISFIABLE => Ok(()),
-        StatusCode::OK => fill(answer, &mut [])
+        StatusCode::OK => body(answer, 0, &mut |_| ())
             .await
             .map_err(|_| WebFailure::Unable("the server tells the length 0 for a file that has bytes")),
         status => Err(failure(status)
@@ -157,10 +158,10 @@ pub(crate) async fn read_range(
     http: &HttpClient,
     url: &Url,
     found: &Found,
-    start: u64,
-    out: &mut [u8],
+    wanted: Range<u64>,
+    take: TakeBytes<'_>,
 ) -> Result<(), WebFailure> {
-    let end = start + out.len() as u64;
+    let Range { start, end } = wanted;
     let (stamp_text, range) = (found.stamp.as_str(), format!("bytes={start}-{}", end.saturating_sub(1)));
     let mut headers = vec![(RANGE, range.as_str())];
     match stamp_text {
@@ -194,21 +195,21 @@ pub(crate) async fn read_range(
         }
         _ => return Err(WebFailure::Unable("the server does not say which bytes it sends")),
     }
-    fill(answer, out).await
+    body(answer, end - start, take).await
 }
 
-/// Copies the body of an answer, which must have exactly as many bytes.
-async fn fill(answer: HttpResponse, out: &mut [u8]) -> Result<(), WebFailure> {
-    let (mut body, mut filled) = (answer.into_body().bytes_stream(), 0);
+/// Gives the body of an answer, which must have `len` bytes.
+async fn body(answer: HttpResponse, len: u64, take: TakeBytes<'_>) -> Result<(), WebFailure> {
+    let (mut body, mut left) = (answer.into_body().bytes_stream(), len);
     while let Some(bytes) = body.next().await {
         let bytes = bytes.map_err(|error| WebFailure::Unavailable(innermost(&error)))?;
-        let room = out.get_mut(filled..filled + bytes.len());
-        let room = room.ok_or_else(|| WebFailure::Unavailable("it sent more bytes than asked for".into()))?;
-        room.copy_from_slice(&bytes);
-        filled += bytes.len();
+        left = left
+            .checked_sub(bytes.len() as u64)
+            .ok_or_else(|| WebFailure::Unavailable("it sent more bytes than asked for".into()))?;
+        take(bytes);
     }
-    if filled < out.len() {
-        return Err(WebFailure::Unavailable(format!("it sent {filled} of {} bytes", out.len())));
+    if left > 0 {
+        return Err(WebFailure::Unavailable(format!("it sent {} of {len} bytes", len - left)));
     }
     Ok(())
 }

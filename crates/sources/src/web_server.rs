@@ -15,7 +15,7 @@ use crate::SourceUrl;
 use crate::driver::Driver;
 use crate::http_client::HttpClient;
 use crate::index_page::{MAX_INDEX_BYTES, names_below};
-use crate::object::{Fetch, RemoteObject};
+use crate::object::{Fetch, RemoteObject, TakeBytes};
 use crate::retry::Retries;
 use crate::store_error::innermost;
 use crate::web_answer::{WebFailure, check_empty, failure, read_range, send, state};
@@ -229,12 +229,12 @@ impl Fetch for WebFile {
         self.name.clone()
     }
 
-    fn fetch_once<'a>(&'a self, start: u64, out: &'a mut [u8]) -> BoxFuture<'a, Result<()>> {
+    fn fetch_once<'a>(&'a self, start: u64, len: u64, take: TakeBytes<'a>) -> BoxFuture<'a, Result<()>> {
         async move {
-            if out.is_empty() {
+            if len == 0 {
                 return Ok(());
             }
-            let read = read_range(&self.http, &self.target, &self.found, start, out).await;
+            let read = read_range(&self.http, &self.target, &self.found, start..start + len, take).await;
             read.map_err(|failure| failure.named(self.name.clone()))
         }
         .boxed()
