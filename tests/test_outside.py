@@ -49,7 +49,7 @@ def numbers():
 
 @pytest.fixture(scope="module")
 def temperatures(tmp_path_factory):
-    """The same variable as netCDF-4, with some chunks that are not stored, and as Zarr of both versions."""
+    """The same variable as netCDF-4, and as Zarr of both versions."""
     folder = tmp_path_factory.mktemp("made")
     values = np.round(np.random.default_rng(7).normal(280, 10, (30, 40, 50)), 2).astype("f4")
     with netCDF4.Dataset(folder / "t.nc", "w") as file:
@@ -144,10 +144,20 @@ def test_a_copy_is_the_file(grist, server, numbers, tmp_path):
     assert grist.ok("get", url, "-") == (tmp_path / "copy").read_bytes()
 
 
-def test_a_checkpoint_is_of_one_state(grist, server, numbers, tmp_path):
-    url = server.put("check/x.f64", numbers[:50_000].tobytes())
-    explained = grist("run", "sum", url, "--type", "f64", "--explain", "--checkpoint", tmp_path / "state")
+def test_the_explanation_says_who_reads(grist, server, numbers):
+    url = server.put("explained/x.f64", numbers[:50_000].tobytes())
+    explained = grist("run", "sum", url, "--type", "f64", "--explain")
     assert explained.returncode == 0 and b"read and folded by the process that asks" in explained.stderr
+
+
+def test_arrays_whose_names_are_numbers(grist, server, tmp_path):
+    group = zarr.create_group(tmp_path / "image.zarr", zarr_format=2)
+    for level in ("0", "1"):
+        group.create_array(level, shape=(4, 4), chunks=(2, 2), dtype="i2", fill_value=0)[:] = 7 + int(level)
+    url = server.put_folder(tmp_path / "image.zarr", "numbers/image.zarr")
+    for level in (0, 1):
+        assert grist.ask("max", url, "--var", str(level), "--axes", "0,1")["max"]["values"] == [7 + level]
+    assert grist.ask("max", f"{url}/0", "--var", "data", "--axes", "0,1")["max"]["values"] == [7]
 
 
 def test_what_is_not_there(grist, server):
@@ -164,12 +174,12 @@ def test_what_cannot_be_done(grist, server, tmp_path):
     assert "never removed" in grist.refuses(2, "rm", url)
     assert "not a file of a cluster" in grist.refuses(2, "ls", url)
     assert "omit --place" in grist.refuses(2, "run", "sum", url, "--type", "f64", "--place", "storage")
-    secret = "https://me:hidden@127.0.0.1/x"
-    assert "hidden" not in grist.refuses(2, "run", "sum", secret, "--type", "f64")
+    for secret in ("https://me:hidden@127.0.0.1/x", "ftp://me:hidden@host/x", "az://c/x?sig=hidden"):
+        assert "hidden" not in grist.refuses(2, "run", "sum", secret, "--type", "f64")
     assert "query" in grist.refuses(2, "run", "sum", "https://127.0.0.1/x?token=hidden", "--type", "f64")
 
 
-def test_credentials_that_are_not_accepted(grist, s3):
+def test_a_server_that_is_not_there(grist, s3):
     s3.put("plain/y.f64", b"12345678")
     away = {**s3.env, "AWS_ENDPOINT_URL": "http://127.0.0.1:1"}
     text = grist.refuses(1, "run", "sum", s3.url("plain/y.f64"), "--type", "f64", env=away)

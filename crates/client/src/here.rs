@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use gristmill_backend::{Backend, BackendError, Key, Kind};
 use gristmill_format::{Dataset, FormatError};
 use gristmill_runtime::{FileParts, Placement, RunError};
-use gristmill_sources::{SourceUrl, Sources, SourcesOptions};
+use gristmill_sources::{Scheme, SourceUrl, Sources, SourcesOptions};
 
 use crate::array::{ArrayPlan, ArrayQuestion, Folder, plan_array, plan_dataset, read_dataset};
 use crate::{ClientError, Location, open_with};
@@ -57,19 +57,18 @@ impl Here {
     }
 
     fn outside(url: &SourceUrl) -> Result<Here, ClientError> {
-        let file = match file_of(url) {
+        let error = match file_of(url) {
             Ok(file) => return Ok(Here::File(file)),
             Err(error) => error,
         };
-        let may_be_folder = matches!(
-            file,
-            BackendError::NotFound { .. } | BackendError::WrongKind { kind: Kind::Folder, .. }
-        );
-        let folder = sources().and_then(|sources| sources.open(url)).map_err(RunError::from)?;
-        if may_be_folder && has_zarr(&*folder)? {
-            return Ok(Here::Folder(Folder::of_backend(folder, OUTSIDE)?));
+        if matches!(error, BackendError::NotFound { .. } | BackendError::WrongKind { kind: Kind::Folder, .. })
+        {
+            let folder = sources().and_then(|sources| sources.open(url)).map_err(RunError::from)?;
+            if has_zarr(&*folder)? {
+                return Ok(Here::Folder(Folder::of_backend(folder, OUTSIDE)?));
+            }
         }
-        Err(RunError::from(file).into())
+        Err(RunError::from(error).into())
     }
 
     /// The variables of the file or folder.
@@ -135,7 +134,15 @@ fn file_of(url: &SourceUrl) -> Result<FileParts, BackendError> {
     let name = || url.to_string();
     let (folder, file) =
         url.split_name().ok_or_else(|| BackendError::WrongKind { name: name(), kind: Kind::Folder })?;
-    let object = sources()?.open(&folder)?.open(&Key::new(file)?)?;
+    let sources = sources()?;
+    let object = sources.open(&folder)?.open(&Key::new(file)?)?;
+    // Some object stores have an empty object for each folder.
+    if object.found().length == 0 && url.scheme() == Scheme::Az {
+        let below = sources.open(url)?.list(&Key::ROOT, None, 1)?;
+        if !below.entries.is_empty() {
+            return Err(BackendError::WrongKind { name: name(), kind: Kind::Folder });
+        }
+    }
     let internal = |_| BackendError::Internal { what: "the layout of a file in one piece was refused" };
     FileParts::of_object(object, READER, OUTSIDE).map_err(internal)
 }

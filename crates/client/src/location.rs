@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use gristmill_sources::{SourceUrl, UrlError};
+use gristmill_sources::{SourceUrl, UrlError, without_secrets};
 
 use crate::ClientError;
 
@@ -53,7 +53,8 @@ impl Location {
         match text.split_once("://") {
             Some((scheme, _)) if scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'+') => {
                 Err(ClientError::Usage(format!(
-                    "{text}: there is no scheme {scheme}://; write grist://HOST:PORT/PATH, s3://BUCKET/KEY, https://HOST/PATH, or a path"
+                    "{}: there is no scheme {scheme}://; write grist://HOST:PORT/PATH, s3://BUCKET/KEY, https://HOST/PATH, or a path",
+                    without_secrets(text)
                 )))
             }
             _ => Ok(Location::Local(PathBuf::from(text))),
@@ -100,7 +101,8 @@ impl FromStr for Url {
     fn from_str(text: &str) -> Result<Url, ClientError> {
         let wrong = |why: &str| {
             ClientError::Usage(format!(
-                "{text}: {why}; write grist://HOST:PORT/PATH, or grist:///PATH with GRISTMILL_CLUSTER set"
+                "{}: {why}; write grist://HOST:PORT/PATH, or grist:///PATH with GRISTMILL_CLUSTER set",
+                without_secrets(text)
             ))
         };
         let (entry, path) = if let Some(rest) = text.strip_prefix(UNIX) {

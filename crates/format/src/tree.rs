@@ -91,7 +91,7 @@ impl BackendTree {
         let root = checked(folder)?;
         let below = match self.backend.files_below(&root, MAX_FILES) {
             Ok(below) => below,
-            Err(BackendError::NotFound { .. }) => return Ok(Vec::new()),
+            Err(BackendError::NotFound { .. }) if self.backend.lists_everything() => return Ok(Vec::new()),
             Err(BackendError::TooMany { .. }) => {
                 let (found, max) = (MAX_FILES as u64 + 1, MAX_FILES as u64);
                 return Err(FormatError::Limit { what: "files".to_owned(), found, max });
@@ -100,6 +100,7 @@ impl BackendTree {
                 let max = MAX_DEPTH as u64;
                 return Err(FormatError::Limit { what: "levels of folders".to_owned(), found: max + 1, max });
             }
+            Err(error) if folder.is_empty() => return Err(failed(self.backend.name(), error)),
             Err(error) => return Err(failed(folder.to_owned(), error)),
         };
         let mut found = Vec::with_capacity(below.len());

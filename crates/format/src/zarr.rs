@@ -142,7 +142,8 @@ impl Tables for ZarrTables {
             node.stored.as_ref().map_err(|why| FormatError::unsupported(&variable.path, why.clone()))?;
         let array = stored.array.clone();
         array.check()?;
-        let (mut files, mut locations) = (Vec::new(), Vec::new());
+        let (mut files, mut locations, mut listed) = (Vec::new(), Vec::new(), 0);
+        let grid = stored.grid();
         for (key, length) in self.tree.list(&node.folder)? {
             let below = if node.folder.is_empty() {
                 Some(key.as_str())
@@ -155,6 +156,7 @@ impl Tables for ZarrTables {
             };
             let file = files.len() as u32;
             let before = locations.len();
+            listed += u64::from(coordinates.iter().zip(&grid).all(|(at, count)| at < count));
             match &stored.shards {
                 None => {
                     // A file outside the grid was left when the array was shortened.
@@ -174,7 +176,7 @@ impl Tables for ZarrTables {
             }
         }
         if !self.tree.lists_everything() {
-            check_complete(&variable.path, files.len() as u64, stored)?;
+            check_complete(&variable.path, listed, &grid)?;
         }
         locations.sort_unstable_by_key(|location| location.chunk);
         Ok(ChunkTable { array, files, locations: ChunkLocations::Listed(locations) })
@@ -190,15 +192,8 @@ impl Tables for ZarrTables {
 }
 
 /// Checks that a list has the file of every chunk or shard, because the list may leave out files that exist.
-fn check_complete(path: &str, listed: u64, stored: &Stored) -> Result<(), FormatError> {
-    let array = &stored.array;
-    let inner = stored.shards.as_ref().map(|shards| shards.chunks.as_slice()).unwrap_or_default();
-    let along = |(axis, (length, chunk)): (usize, (&u64, &u64))| {
-        let whole = chunk.saturating_mul(inner.get(axis).copied().unwrap_or(1)).max(1);
-        length.div_ceil(whole)
-    };
-    let axes = array.shape.iter().zip(&array.chunk).enumerate();
-    let wanted = axes.map(along).fold(1u64, u64::saturating_mul);
+fn check_complete(path: &str, listed: u64, grid: &[u64]) -> Result<(), FormatError> {
+    let wanted = grid.iter().copied().fold(1u64, u64::saturating_mul);
     if listed >= wanted {
         return Ok(());
     }
@@ -207,6 +202,19 @@ fn check_complete(path: &str, listed: u64, stored: &Stored) -> Result<(), Format
          get the folder with another tool, or use a server with the protocol of S3"
     );
     Err(FormatError::unsupported(path, why))
+}
+
+impl Stored {
+    /// Files along each axis: chunks, or shards.
+    fn grid(&self) -> Vec<u64> {
+        let inner = self.shards.as_ref().map(|shards| shards.chunks.as_slice()).unwrap_or_default();
+        let axes = self.array.shape.iter().zip(&self.array.chunk).enumerate();
+        let along = axes.map(|(axis, (length, chunk))| {
+            let whole = chunk.saturating_mul(inner.get(axis).copied().unwrap_or(1)).max(1);
+            length.div_ceil(whole)
+        });
+        along.collect()
+    }
 }
 
 impl ZarrTables {

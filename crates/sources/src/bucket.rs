@@ -1,5 +1,7 @@
 //! Object stores: S3, Google Cloud Storage and Azure, through the crate `object_store`.
 
+use std::cmp::Ordering;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -57,12 +59,8 @@ impl Bucket {
         found(url, &repeat(head).await?)
     }
 
-    /// One page of the answers of the store, and the token of the next.
-    async fn page(
-        &self,
-        prefix: &str,
-        listing: PaginatedListOptions,
-    ) -> Result<(Vec<Listed>, Option<String>)> {
+    /// One page of the answers of the store.
+    async fn page(&self, prefix: &str, listing: PaginatedListOptions) -> Result<StorePage> {
         let from = listing.offset.clone();
         let listed = self.store.list_paginated((!prefix.is_empty()).then_some(prefix), listing).await;
         let listed = listed.map_err(|error| explain(&self.root, error))?;
@@ -70,23 +68,28 @@ impl Bucket {
             let rest = path.as_ref().strip_prefix(prefix)?;
             (!rest.is_empty()).then(|| rest.to_owned())
         };
-        let mut all = Vec::new();
+        let mut names = Vec::new();
         for meta in &listed.result.objects {
-            if from.as_deref().is_some_and(|from| meta.location.as_ref() <= from) {
+            let location = meta.location.as_ref();
+            // The marker of a folder is shown without the '/' at its end, which is in front of its place.
+            if meta.size > 0 && from.as_deref().is_some_and(|from| location <= from) {
                 return Err(self.disorder("the object store lists names again that it listed before"));
             }
             if let Some(name) = below(&meta.location) {
-                let content = Content::File(found(&self.root, meta)?);
-                all.push(Listed { cursor: name.clone(), name, content });
+                let url = self.root.with_key(Key::new(location)?);
+                let content = Content::File(found(&url, meta)?);
+                names.push(Listed { cursor: name.clone(), name, content });
             }
         }
         for folder in &listed.result.common_prefixes {
             if let Some(name) = below(folder) {
-                all.push(Listed { cursor: format!("{name}/"), name, content: Content::Folder });
+                names.push(Listed { cursor: format!("{name}/"), name, content: Content::Folder });
             }
         }
-        all.sort_unstable_by(|one, other| one.cursor.cmp(&other.cursor));
-        Ok((all, listed.page_token))
+        names.sort_unstable_by(|one, other| one.cursor.cmp(&other.cursor));
+        let last = listed.result.objects.iter().map(|meta| meta.location.as_ref()).max().map(str::to_owned);
+        let rows = listed.result.objects.len() + listed.result.common_prefixes.len();
+        Ok(StorePage { names, rows, last, token: listed.page_token })
     }
 
     fn disorder(&self, why: &'static str) -> BackendError {
@@ -94,17 +97,16 @@ impl Bucket {
         BackendError::Io { verb: "list", name: self.root.to_string(), source }
     }
 
-    /// Gives all names that begin with a prefix to `each`, from a place on, until it returns false. The names of a page are in the
-    /// order of their bytes, and so must the pages be. A server without tokens is asked again from the last name, because the end of a
-    /// full page may not be the end of the list.
+    /// Gives the pages of a list to `each`, from a place on, until it returns false. Some servers cut lists without a token for the rest,
+    /// so the end of a list is only believed if nothing comes after its last name.
     async fn pages(
         &self,
         prefix: &str,
         delimiter: Option<&'static str>,
         from: Option<String>,
-        mut each: impl FnMut(Listed) -> Result<bool>,
+        mut each: impl FnMut(Vec<Listed>) -> Result<bool>,
     ) -> Result<()> {
-        let (mut offset, mut token, mut last) = (from, None, String::new());
+        let (mut offset, mut token) = (from, None);
         for _ in 0..MAX_PAGES {
             let listing = PaginatedListOptions {
                 offset: offset.clone(),
@@ -113,29 +115,19 @@ impl Bucket {
                 page_token: token,
                 ..PaginatedListOptions::default()
             };
-            let (listed, next) = repeat(async || self.page(prefix, listing.clone()).await).await?;
-            let is_full = listed.len() >= MAX_LIST_PAGE;
-            for one in listed {
-                if one.cursor <= last {
-                    // The folder of the place from which the list goes on.
-                    if matches!(one.content, Content::Folder) && one.cursor == last {
-                        continue;
-                    }
-                    return Err(
-                        self.disorder("the object store does not list names in the order of their bytes")
-                    );
-                }
-                last.clone_from(&one.cursor);
-                if !each(one)? {
-                    return Ok(());
-                }
+            let page = repeat(async || self.page(prefix, listing.clone()).await).await?;
+            let last_name = page.names.last().map(|one| after(prefix, &one.cursor));
+            if !each(page.names)? {
+                return Ok(());
             }
-            token = next;
+            token = page.token;
             if token.is_none() {
-                if !is_full {
+                if page.rows == 0 {
                     return Ok(());
                 }
-                offset = Some(after(prefix, &last));
+                // A page may have the marker of the folder itself only.
+                let last = last_name.max(page.last).max(offset);
+                offset = last;
             }
         }
         Err(self.disorder("the object store gives too many pages for one list"))
@@ -144,18 +136,28 @@ impl Bucket {
     /// Names of one level after a place, in the order of the store: folders count with a `/` at their end.
     async fn level(&self, folder: &Key, from: Option<&str>, limit: usize) -> Result<Page> {
         let prefix = self.prefix(folder)?;
-        let (mut entries, mut next, mut last) = (Vec::new(), None, None);
+        let (mut entries, mut next) = (Vec::new(), None);
+        let mut last = from.map(str::to_owned);
         let offset = from.map(|from| after(&prefix, from));
-        self.pages(&prefix, Some("/"), offset, |one| {
-            if from.is_some_and(|from| *one.cursor <= *from) {
-                return Ok(true);
+        self.pages(&prefix, Some("/"), offset, |names| {
+            for one in names {
+                match last.as_deref().map(|last| one.cursor.as_str().cmp(last)) {
+                    // The folder of the place from which the list goes on.
+                    Some(Ordering::Equal) => continue,
+                    Some(Ordering::Less) => {
+                        return Err(
+                            self.disorder("the object store does not list names in the order of their bytes")
+                        );
+                    }
+                    _ => {}
+                }
+                if entries.len() == limit {
+                    next = last.take();
+                    return Ok(false);
+                }
+                last = Some(one.cursor);
+                entries.push(Entry { name: one.name, content: one.content });
             }
-            if entries.len() == limit {
-                next = last.take();
-                return Ok(false);
-            }
-            last = Some(one.cursor);
-            entries.push(Entry { name: one.name, content: one.content });
             Ok(true)
         })
         .await?;
@@ -168,17 +170,27 @@ impl Bucket {
     /// All files below a folder.
     async fn below(&self, folder: &Key, most: usize) -> Result<Vec<(Key, Content)>> {
         let mut files = Vec::new();
-        self.pages(&self.prefix(folder)?, None, None, |one| {
-            if files.len() >= most.min(MAX_LISTED) {
+        self.pages(&self.prefix(folder)?, None, None, |names| {
+            for one in names {
+                files.push((folder.join(&one.name)?, one.content));
+            }
+            if files.len() > most.min(MAX_LISTED) {
                 return Err(BackendError::TooMany { name: self.url(folder)?.to_string(), most });
             }
-            files.push((folder.join(&one.name)?, one.content));
             Ok(true)
         })
         .await?;
         if files.is_empty() && !folder.is_root() {
             return Err(self.no_folder(folder).await);
         }
+        files.sort_unstable_by(|one, other| one.0.cmp(&other.0));
+        files.dedup_by(|one, other| one.0 == other.0);
+        let folders: HashSet<String> = files.iter().flat_map(|(key, _)| folders_above(key)).collect();
+        // Some programs make an empty object for each folder, with a '/' at the end of its name.
+        let is_marker = |key: &Key, content: &Content| {
+            matches!(content, Content::File(found) if found.length == 0) && folders.contains(key.as_str())
+        };
+        files.retain(|(key, content)| !is_marker(key, content));
         Ok(files)
     }
 
@@ -193,6 +205,21 @@ impl Bucket {
             Err(error) => error,
         }
     }
+}
+
+/// A page of the answers of a store.
+struct StorePage {
+    names: Vec<Listed>,
+    /// Objects and folders of the answer, also those that are no names of the list.
+    rows: usize,
+    /// The last object of the answer.
+    last: Option<String>,
+    token: Option<String>,
+}
+
+/// The folders in which a file lies.
+fn folders_above(key: &Key) -> impl Iterator<Item = String> + '_ {
+    key.as_str().match_indices('/').map(|(end, _)| key.as_str()[..end].to_owned())
 }
 
 struct Listed {

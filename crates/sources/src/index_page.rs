@@ -60,7 +60,10 @@ fn links(text: &str) -> impl Iterator<Item = String> + '_ {
             let at = rest.as_bytes().windows(5).position(|five| five.eq_ignore_ascii_case(b"href="))?;
             rest = rest.get(at + 5..)?;
             let value = match rest.as_bytes().first()? {
-                quote @ (b'"' | b'\'') => rest[1..].split(char::from(*quote)).next(),
+                quote @ (b'"' | b'\'') => {
+                    rest = &rest[1..];
+                    rest.split(char::from(*quote)).next()
+                }
                 _ => rest.split(|c: char| c.is_ascii_whitespace() || c == '>').next(),
             };
             let value = value?;
@@ -101,6 +104,12 @@ mod tests {
         let found = names(text);
         assert_eq!(found.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), wanted);
         assert_eq!(found.iter().filter(|(_, folder)| *folder).count(), 1);
+    }
+
+    #[test]
+    fn links_with_other_letters_do_not_end_the_list() {
+        let text = "<a href=\"/info/café\">x</a><a href='b/ä'>x</a><a href=ö>x</a><a href=\"z.nc\">z</a>";
+        assert_eq!(names(text), [("z.nc".to_owned(), false), ("ö".to_owned(), false)]);
     }
 
     #[test]

@@ -1,17 +1,18 @@
 //! The sources of a process.
 
+use std::collections::VecDeque;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use gristmill_backend::{Backend, BackendError, Result};
 use tokio::runtime::Handle;
 
-use crate::SourceUrl;
-use crate::bucket::Bucket;
+use crate::bucket::{Bucket, Store};
 use crate::driver::Driver;
 use crate::http_client::HttpClient;
 use crate::stores::open_store;
 use crate::web_server::WebServer;
+use crate::{Scheme, SourceUrl};
 
 /// How object stores are reached. What is left out comes from the environment: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`,
 /// `AWS_SESSION_TOKEN`, `AWS_REGION`, `AWS_ENDPOINT_URL`, `AWS_SKIP_SIGNATURE`, `GOOGLE_APPLICATION_CREDENTIALS`,
@@ -32,7 +33,15 @@ pub struct Sources {
     driver: Driver,
     http: HttpClient,
     options: SourcesOptions,
+    /// The clients of buckets, which keep credentials that a machine or a service gave. The oldest comes first.
+    stores: Arc<Mutex<VecDeque<KeptStore>>>,
 }
+
+/// The client of a bucket.
+type KeptStore = ((Scheme, String), Arc<dyn Store>);
+
+/// Most clients of buckets that are kept.
+const MAX_STORES: usize = 16;
 
 impl Sources {
     /// Starts threads for the connections.
@@ -55,7 +64,7 @@ impl Sources {
     fn new(driver: Driver, options: SourcesOptions) -> Result<Sources> {
         let name = "the certificate authorities of the system".to_owned();
         let http = HttpClient::new().map_err(|source| BackendError::Io { verb: "read", name, source })?;
-        Ok(Sources { driver, http, options })
+        Ok(Sources { driver, http, options, stores: Arc::default() })
     }
 
     /// Opens a folder: all files below it, with keys that begin there. No request is sent.
@@ -66,8 +75,21 @@ impl Sources {
         if folder.scheme().is_web() {
             return Ok(Arc::new(WebServer::new(folder.clone(), self.http.clone(), self.driver.clone())));
         }
-        let store = open_store(folder, &self.options, self.http.clone())?;
-        Ok(Arc::new(Bucket::new(folder.clone(), store, self.driver.clone())))
+        Ok(Arc::new(Bucket::new(folder.clone(), self.store(folder)?, self.driver.clone())))
+    }
+
+    fn store(&self, url: &SourceUrl) -> Result<Arc<dyn Store>> {
+        let bucket = (url.scheme(), url.container().to_owned());
+        let mut stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, known)) = stores.iter().find(|(name, _)| *name == bucket) {
+            return Ok(known.clone());
+        }
+        let store = open_store(url, &self.options, self.http.clone())?;
+        stores.push_back((bucket, store.clone()));
+        if stores.len() > MAX_STORES {
+            stores.pop_front();
+        }
+        Ok(store)
     }
 }
 

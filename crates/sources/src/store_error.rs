@@ -31,6 +31,12 @@ pub(crate) fn explain(url: &SourceUrl, error: StoreError) -> BackendError {
             key: url.key().to_string(),
             why: "a name in the bucket has an empty part, '.' or '..'",
         },
+        error if asks_machine(&error) => BackendError::Denied {
+            name,
+            why: "the environment has no credentials, and this machine gives none; set them (for S3 AWS_ACCESS_KEY_ID and \
+                  AWS_SECRET_ACCESS_KEY), or AWS_SKIP_SIGNATURE=true for a public bucket"
+                .into(),
+        },
         error => match refused(&innermost(&error)) {
             Some(why) => {
                 let source = std::io::Error::other(why);
@@ -39,6 +45,20 @@ pub(crate) fn explain(url: &SourceUrl, error: StoreError) -> BackendError {
             None => BackendError::Unavailable { name, why: told(&innermost(&error)) },
         },
     }
+}
+
+/// Whether the request for the credentials of a machine in a cloud failed.
+fn asks_machine(error: &dyn Error) -> bool {
+    let names = ["169.254.169.254", "metadata.google.internal", "MetadataAuthentication"];
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let text = error.to_string();
+        if names.iter().any(|name| text.contains(name)) {
+            return true;
+        }
+        next = error.source();
+    }
+    false
 }
 
 /// The start of the message about a status that is no success.
@@ -60,7 +80,12 @@ fn refused(text: &str) -> Option<String> {
 /// A message without the body of an answer, of which only the code and the message of the store are kept. The rest may hold
 /// credentials.
 fn told(text: &str) -> String {
-    let Some((head, body)) = text.find('<').map(|at| text.split_at(at)) else { return text.to_owned() };
+    let split = match text.strip_prefix(STATUS) {
+        // The status has no colon.
+        Some(rest) => rest.find(':').map(|at| text.split_at(STATUS.len() + at)),
+        None => text.find('<').map(|at| text.split_at(at)),
+    };
+    let Some((head, body)) = split else { return text.to_owned() };
     let element = |name: &str| {
         let rest = body.split_once(&format!("<{name}>"))?.1;
         Some(rest.split_once('<')?.0.to_owned())
@@ -98,5 +123,6 @@ mod tests {
         assert_eq!(refused(&format!("{STATUS}503 Slow Down: ")), None);
         assert!(refused("Received non-partial response when range requested").is_some());
         assert_eq!(told("connection refused"), "connection refused");
+        assert_eq!(told(&format!("{STATUS}500 Bad: token SECRET")), format!("{STATUS}500 Bad"));
     }
 }

@@ -126,8 +126,12 @@ fn split(text: &str) -> Option<(Scheme, &str)> {
     Some((scheme, rest))
 }
 
-/// The text without a password and without a query, which may be a signature.
-fn without_secrets(text: &str) -> String {
+/// A URL without a password and without a query, which may be a signature.
+///
+/// ```
+/// assert_eq!(gristmill_sources::without_secrets("ftp://me:hidden@host/x?key=hidden"), "ftp://host/x");
+/// ```
+pub fn without_secrets(text: &str) -> String {
     let (scheme, rest) = text.split_once("://").map_or(("", text), |(scheme, rest)| (scheme, rest));
     // A password may hold any character.
     let rest = rest.rsplit_once('@').map_or(rest, |(_, rest)| rest);
@@ -150,6 +154,9 @@ impl FromStr for SourceUrl {
         }
         if scheme.is_web() && (container.contains(['?', '#']) || path.contains(['?', '#'])) {
             return Err(wrong("it has a query, which is not supported; name a file by its path".to_owned()));
+        }
+        if scheme == Scheme::Az && path.contains('?') {
+            return Err(wrong("it has a signature; give it in AZURE_STORAGE_SAS_KEY".to_owned()));
         }
         let container = if scheme.is_web() {
             let parsed = url::Url::parse(&format!("{}://{container}/", scheme.name()));
@@ -241,6 +248,7 @@ mod tests {
             "https://user:secret@host/x",
             "https://host/x?signature=secret",
             "s3://key:secret@bucket/x",
+            "az://c/x?sv=1&sig=secret",
             "https://user:sec/secret?secret@host/x",
         ] {
             let error = text.parse::<SourceUrl>().unwrap_err().to_string();

@@ -16,6 +16,9 @@ use crate::http_client::HttpClient;
 use crate::object::TakeBytes;
 use crate::store_error::innermost;
 
+/// The message about a server that answers `HEAD` with another length than `GET`.
+const LENGTH_ZERO: &str = "the server tells the length 0 for a file that has bytes";
+
 /// Most redirects of one request.
 pub const MAX_REDIRECTS: usize = 5;
 
@@ -30,6 +33,8 @@ pub(crate) enum WebFailure {
     Denied(String),
     /// The server failed in a way that may pass.
     Unavailable(String),
+    /// The server refuses the request.
+    Refused(StatusCode),
     /// The server cannot do what is needed.
     Unable(&'static str),
 }
@@ -37,13 +42,19 @@ pub(crate) enum WebFailure {
 impl WebFailure {
     /// The error for an object of this name.
     pub fn named(self, name: String) -> BackendError {
-        let unable = |why| std::io::Error::new(std::io::ErrorKind::Unsupported, why);
+        let unable = |why: String| std::io::Error::new(std::io::ErrorKind::Unsupported, why);
         match self {
             WebFailure::Missing => BackendError::NotFound { name },
             WebFailure::Changed => BackendError::Changed { name },
             WebFailure::Denied(why) => BackendError::Denied { name, why },
             WebFailure::Unavailable(why) => BackendError::Unavailable { name, why },
-            WebFailure::Unable(why) => BackendError::Io { verb: "read", name, source: unable(why) },
+            WebFailure::Refused(status) => {
+                let why = format!("the server refuses the request with {status}");
+                BackendError::Io { verb: "read", name, source: unable(why) }
+            }
+            WebFailure::Unable(why) => {
+                BackendError::Io { verb: "read", name, source: unable(why.to_owned()) }
+            }
         }
     }
 }
@@ -94,11 +105,13 @@ pub(crate) fn failure(status: StatusCode) -> Option<WebFailure> {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => WebFailure::Denied(format!(
             "the server answers {status}; only files that need no login can be read"
         )),
-        status if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS => {
+        status
+            if status.is_server_error()
+                || matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT) =>
+        {
             WebFailure::Unavailable(format!("the server answers {status}"))
         }
-        StatusCode::METHOD_NOT_ALLOWED => WebFailure::Unable("the server does not allow this request"),
-        _ => WebFailure::Unable("the server refuses the request"),
+        status => WebFailure::Refused(status),
     })
 }
 
@@ -145,11 +158,12 @@ pub(crate) async fn check_empty(http: &HttpClient, url: &Url) -> Result<(), WebF
     let (answer, _) = send(http, Method::GET, url, &[(RANGE, "bytes=0-0")]).await?;
     match answer.status() {
         StatusCode::RANGE_NOT_SATISFIABLE => Ok(()),
-        StatusCode::OK => body(answer, 0, &mut |_| ())
-            .await
-            .map_err(|_| WebFailure::Unable("the server tells the length 0 for a file that has bytes")),
-        status => Err(failure(status)
-            .unwrap_or(WebFailure::Unable("the server tells the length 0 for a file that has bytes"))),
+        StatusCode::OK => match answer.into_body().bytes_stream().next().await {
+            None => Ok(()),
+            Some(Err(error)) => Err(WebFailure::Unavailable(innermost(&error))),
+            Some(Ok(_)) => Err(WebFailure::Unable(LENGTH_ZERO)),
+        },
+        status => Err(failure(status).unwrap_or(WebFailure::Unable(LENGTH_ZERO))),
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
 use gristmill_backend::{
-    Backend, BackendError, Content, Entry, Found, Key, Kind, MAX_LIST_PAGE, Object, Page, Result,
+    Backend, BackendError, Content, Entry, Found, Key, Kind, MAX_DEPTH, MAX_LIST_PAGE, Object, Page, Result,
 };
 use http::{Method, StatusCode};
 use url::Url;
@@ -25,12 +25,6 @@ const STATES_AT_ONCE: usize = 16;
 
 /// Names that index pages hide, because they begin with `.`: the documents of Zarr 2. They are asked for.
 const HIDDEN: [&str; 4] = [".zarray", ".zattrs", ".zgroup", ".zmetadata"];
-
-/// Whether a folder may have documents of Zarr. Those of chunks, which have numbers, do not.
-fn may_have_documents(folder: &SourceUrl) -> bool {
-    let name = folder.key().as_str().rsplit('/').next().unwrap_or_default();
-    name != "c" && (name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_digit()))
-}
 
 /// The files of a web server below a path.
 pub(crate) struct WebServer {
@@ -66,6 +60,8 @@ impl WebServer {
                     return Ok(None);
                 }
                 let found = state(answer.headers())?;
+                // It holds one of the requests at once.
+                drop(answer);
                 if found.length == 0 {
                     check_empty(&self.http, &target).await?;
                 }
@@ -117,10 +113,48 @@ impl WebServer {
         }
     }
 
-    async fn page(&self, folder: &Key, after: Option<&str>, limit: usize) -> Result<Page> {
+    /// All files below a folder. Below an array no documents are asked for: chunks lie there.
+    async fn below(&self, folder: &Key, most: usize) -> Result<Vec<(Key, Content)>> {
+        let mut found = Vec::new();
+        let mut folders = vec![(folder.clone(), 0, true)];
+        while let Some((folder, depth, hidden)) = folders.pop() {
+            if depth > MAX_DEPTH {
+                return Err(BackendError::TooDeep { name: self.url(&folder)?.to_string() });
+            }
+            let (mut entries, mut from): (Vec<Entry>, Option<String>) = (Vec::new(), None);
+            loop {
+                let page = self.page(&folder, from.as_deref(), MAX_LIST_PAGE, hidden).await;
+                let page = page.map_err(|error| match error {
+                    BackendError::NotFound { name } if depth > 0 => BackendError::Changed { name },
+                    error => error,
+                })?;
+                entries.extend(page.entries);
+                if found.len() + entries.len() > most {
+                    return Err(BackendError::TooMany { name: self.root.to_string(), most });
+                }
+                from = page.next;
+                if from.is_none() {
+                    break;
+                }
+            }
+            let is_array = entries.iter().any(|entry| matches!(entry.name.as_str(), ".zarray" | "zarr.json"));
+            for entry in entries {
+                let key = folder.join(&entry.name)?;
+                match entry.content {
+                    Content::Folder => folders.push((key, depth + 1, hidden && !is_array)),
+                    content => found.push((key, content)),
+                }
+            }
+        }
+        found.sort_unstable_by(|one, other| one.0.cmp(&other.0));
+        Ok(found)
+    }
+
+    /// A page of a list. `hidden` tells whether to ask for documents that index pages hide.
+    async fn page(&self, folder: &Key, after: Option<&str>, limit: usize, hidden: bool) -> Result<Page> {
         let url = self.url(folder)?;
         let mut names = self.index(&url).await?;
-        if after.is_none() && may_have_documents(&url) {
+        if after.is_none() && hidden && !names.contains_key("zarr.json") {
             let mut denied = None;
             for hidden in HIDDEN.iter().filter(|hidden| !names.contains_key(**hidden)).collect::<Vec<_>>() {
                 match self.head(&self.url(&folder.join(hidden)?)?).await {
@@ -186,8 +220,12 @@ impl Backend for WebServer {
     }
 
     /// Reads the index page of the folder for each page of the list, and asks for the state of each of its files.
-    fn list(&self, folder: &Key, after: Option<&str>, limit: usize) -> Result<Page> {
-        self.driver.wait(self.page(folder, after, limit.clamp(1, MAX_LIST_PAGE)))
+    fn list(&self, folder: &Key, from: Option<&str>, limit: usize) -> Result<Page> {
+        self.driver.wait(self.page(folder, from, limit.clamp(1, MAX_LIST_PAGE), true))
+    }
+
+    fn files_below(&self, folder: &Key, most: usize) -> Result<Vec<(Key, Content)>> {
+        self.driver.wait(self.below(folder, most))
     }
 
     fn stat(&self, key: &Key) -> Result<Found> {

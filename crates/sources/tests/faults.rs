@@ -133,3 +133,54 @@ fn many_reads_are_few_requests() {
     object.read(&[0..100, 200..300, 90_000..90_100], &mut [0; 300]).unwrap();
     assert_eq!(server.files.requests().len(), 2);
 }
+
+#[test]
+fn lists_are_whole_whatever_pages_a_server_gives() {
+    for (most, tokens) in [(1, true), (2, false), (7, true), (1000, false)] {
+        let server = S3::with_pages(most, tokens);
+        let names: Vec<String> = (0..25).map(|n| format!("x.zarr/c/{}/{}", n / 5, n % 5)).collect();
+        for name in &names {
+            server.put(&Key::new(name.as_str()).unwrap(), b"1");
+        }
+        // Markers of folders, which some programs make.
+        server.0.files.put("pre/fix/x.zarr/", b"");
+        server.0.files.put("pre/fix/x.zarr/c/1/", b"");
+        let backend = server.backend();
+        let files = backend.files_below(&Key::new("x.zarr").unwrap(), 1000).unwrap();
+        let found: Vec<String> = files.iter().map(|(key, _)| key.to_string()).collect();
+        assert_eq!(found, names, "{most} {tokens}");
+        let level = backend.list_all(&Key::new("x.zarr/c").unwrap(), 100).unwrap();
+        assert_eq!(level.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["0", "1", "2", "3", "4"]);
+    }
+}
+
+#[test]
+fn a_server_that_tells_no_length_is_not_believed() {
+    let web = Web::start();
+    let (file, empty) = (Key::new("file").unwrap(), Key::new("empty").unwrap());
+    web.put(&file, b"12345678");
+    web.put(&empty, b"");
+    web.0.files.empty_heads();
+    let error = web.backend().stat(&file).unwrap_err().to_string();
+    assert!(error.contains("length 0") && error.contains("/file"), "{error}");
+    assert_eq!(web.backend().stat(&empty).unwrap().length, 0);
+}
+
+#[test]
+fn weak_tags_are_not_versions_by_themselves() {
+    let (web, s3) = (Web::start(), S3::start());
+    let file = Key::new("file").unwrap();
+    web.0.files.weak_tags();
+    s3.0.files.weak_tags();
+    web.put(&file, &content());
+    s3.put(&file, &content());
+    // The web server also tells the time of the last change.
+    let object = web.backend().open(&file).unwrap();
+    let mut out = vec![0; 1000];
+    object.read_at(5, &mut out).unwrap();
+    assert!(out == content()[5..1005]);
+    web.0.files.fail(&[Fault::Replace]);
+    assert!(matches!(object.read_at(5, &mut out), Err(BackendError::Changed { .. })));
+    let error = s3.backend().stat(&file).unwrap_err().to_string();
+    assert!(error.contains("strong ETag"), "{error}");
+}

@@ -43,6 +43,12 @@ struct Files {
     by_key: BTreeMap<String, (Vec<u8>, u64)>,
     writes: u64,
     faults: VecDeque<Fault>,
+    /// Whether `HEAD` tells the length 0 for every file.
+    empty_heads: bool,
+    /// Whether ETags are weak.
+    weak_tags: bool,
+    /// Most names of a page of a list, and whether pages have tokens.
+    pages: Option<(usize, bool)>,
     requests: Vec<String>,
 }
 
@@ -71,6 +77,21 @@ impl Shared {
     /// The next requests for bytes fail in these ways.
     pub fn fail(&self, faults: &[Fault]) {
         self.0.lock().unwrap().faults = faults.iter().copied().collect();
+    }
+
+    /// `HEAD` tells the length 0 from now on.
+    pub fn empty_heads(&self) {
+        self.0.lock().unwrap().empty_heads = true;
+    }
+
+    /// ETags are weak from now on.
+    pub fn weak_tags(&self) {
+        self.0.lock().unwrap().weak_tags = true;
+    }
+
+    /// Lists have at most so many names, with or without tokens for the rest.
+    pub fn cut_lists(&self, most: usize, tokens: bool) {
+        self.0.lock().unwrap().pages = Some((most, tokens));
     }
 
     pub fn faults_left(&self) -> usize {
@@ -110,6 +131,13 @@ pub struct S3(pub Server);
 impl S3 {
     pub fn start() -> S3 {
         S3(Server::start())
+    }
+
+    /// A server with short pages.
+    pub fn with_pages(most: usize, tokens: bool) -> S3 {
+        let server = S3::start();
+        server.0.files.cut_lists(most, tokens);
+        server
     }
 }
 
@@ -205,7 +233,9 @@ fn list(files: &Shared, query: &BTreeMap<String, String>) -> Response<Body> {
     let (prefix, delimiter) = (get("prefix"), get("delimiter"));
     let from =
         if get("continuation-token").is_empty() { get("start-after") } else { get("continuation-token") };
-    let most: usize = get("max-keys").parse().unwrap_or(1000);
+    let asked: usize = get("max-keys").parse().unwrap_or(1000);
+    let (most, tokens) = files.pages.unwrap_or((1000, true));
+    let most = most.min(asked);
     let escaped = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;");
     let (mut rows, mut folders, mut last, mut truncated) =
         (Vec::new(), BTreeSet::new(), String::new(), false);
@@ -241,7 +271,7 @@ fn list(files: &Shared, query: &BTreeMap<String, String>) -> Response<Body> {
             .iter()
             .map(|one| format!("<CommonPrefixes><Prefix>{}</Prefix></CommonPrefixes>", escaped(one))),
     );
-    let next = if truncated {
+    let next = if truncated && tokens {
         format!("<NextContinuationToken>{}</NextContinuationToken>", escaped(&last))
     } else {
         String::new()
@@ -270,7 +300,8 @@ fn object(files: &Shared, key: &str, method: &Method, asked: &HeaderMap) -> Resp
     }
     let files = files.0.lock().unwrap();
     let Some((bytes, version)) = files.by_key.get(key) else { return plain(StatusCode::NOT_FOUND) };
-    let tag = format!("\"{version}\"");
+    let weak = if files.weak_tags { "W/" } else { "" };
+    let tag = format!("{weak}\"{version}\"");
     let text = |name| asked.get(name).and_then(|value: &header::HeaderValue| value.to_str().ok());
     if text(header::IF_MATCH).is_some_and(|wanted| wanted != tag)
         && fault != Some(Fault::ReplaceAndIgnoreConditions)
@@ -284,7 +315,8 @@ fn object(files: &Shared, key: &str, method: &Method, asked: &HeaderMap) -> Resp
     let range = text(header::RANGE).and_then(|range| range.strip_prefix("bytes=")?.split_once('-'));
     let Some((first, last)) = range.filter(|_| fault != Some(Fault::WholeFile)) else {
         let body = if method == Method::HEAD { Body::empty() } else { Body::from(bytes.clone()) };
-        return made.header(header::CONTENT_LENGTH, bytes.len()).body(body).unwrap();
+        let length = if method == Method::HEAD && files.empty_heads { 0 } else { bytes.len() };
+        return made.header(header::CONTENT_LENGTH, length).body(body).unwrap();
     };
     let (mut first, last): (usize, usize) = (first.parse().unwrap(), last.parse().unwrap());
     if first >= bytes.len() {
