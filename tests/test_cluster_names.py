@@ -132,7 +132,7 @@ def test_paths_that_are_none(up, tmp_path, path):
 
 @pytest.mark.parametrize(
     "url",
-    ["grist://", "grist://host", "grist://host:99999/x", "grist://:1/x", "grist:/x", "http://127.0.0.1:1/x",
+    ["grist://", "grist://host", "grist://host:99999/x", "grist://:1/x", "grist:/x", "ftp://127.0.0.1:1/x",
      "grist://a b/x", "grist+unix://relative:/x", "grist+unix:///no-path"],
 )  # fmt: skip
 def test_addresses_that_are_none(grist, url):

@@ -71,7 +71,8 @@ pub struct QuietArgs {
 
 #[derive(Debug, Args)]
 pub struct GetArgs {
-    /// The file, or directory: grist://HOST:PORT/PATH, or the layout file (*.grist) of a striped one
+    /// The file, or directory: grist://HOST:PORT/PATH, or the layout file (*.grist) of a striped one; or a file of a bucket
+    /// or of a web server: s3://BUCKET/KEY, https://HOST/PATH
     pub path: Location,
     /// The file to write; a directory, for a file of the same name; or '-' for standard output
     pub destination: PathBuf,
@@ -103,8 +104,8 @@ pub struct LsArgs {
 
 #[derive(Debug, Args)]
 pub struct StatArgs {
-    /// The file: grist://HOST:PORT/PATH, a plain file, or the layout file (*.grist) of a striped one; or a folder with
-    /// Zarr, or a directory of a cluster. For netCDF, HDF5, Zarr, .npy and .csv, variables and chunks are shown too
+    /// The file: grist://HOST:PORT/PATH, s3://BUCKET/KEY, https://HOST/PATH, a plain file, or the layout file (*.grist) of a
+    /// striped one; or a folder with Zarr, or a directory of a cluster. For netCDF, HDF5, Zarr, .npy and .csv, variables and chunks are shown too
     pub path: Location,
     /// Show this variable only, with its attributes. Write a variable of a group as GROUP/NAME
     #[arg(long, value_name = "NAME")]

@@ -20,6 +20,7 @@ const RUN_EXAMPLES: &str = "Examples:
   gristmill run lookup data.f64 --type f64 --where '> 3.5'
   gristmill run quantile data.f64 --type f64 -q 0.1,0.9
   gristmill run mean grist://127.0.0.1:7440/data.f64 --type f64 --explain
+  gristmill run sum s3://bucket/data.f64 --type f64
   gristmill run gaussian photo.raw --type u8 --param shape=1080,1920,3 --output blurred.raw
   gristmill run mean tos.nc --axes time --select lat=-30:30 --select time=2001-01:2001-06 --output mean.nc
   gristmill run max tos.nc --var tos --axes lat,lon --expr 'tos - 273.15'
@@ -35,8 +36,8 @@ Exit code: 0 an answer, 1 a failure, 2 a request that makes no sense, 130 stoppe
 pub struct RunArgs {
     /// What to compute, for example sum; 'gristmill kernels' lists them
     pub kernel: String,
-    /// The file: on storage nodes (grist://HOST:PORT/PATH), plain, the layout file (*.grist) of a striped one, or, with
-    /// --var, a folder with Zarr
+    /// The file: on storage nodes (grist://HOST:PORT/PATH), in a bucket (s3://BUCKET/KEY, gs://, az://), on a web server
+    /// (https://HOST/PATH), plain, or the layout file (*.grist) of a striped one; with --var, also a folder with Zarr
     pub path: Location,
     #[command(flatten)]
     pub selection: SelectionArgs,
