@@ -22,7 +22,7 @@ use crate::{MAX_LISTED, SourceUrl};
 /// Most pages of one list, with [`MAX_LIST_PAGE`] names each.
 const MAX_PAGES: usize = 1 << 16;
 
-/// What the clients of all object stores can do.
+/// The operations of the client of any object store.
 pub(crate) trait Store: ObjectStore + PaginatedListStore {}
 
 impl<S: ObjectStore + PaginatedListStore> Store for S {}
@@ -39,17 +39,9 @@ impl Bucket {
         Bucket { root, store, driver }
     }
 
-    /// The URL of a key.
-    fn url(&self, key: &Key) -> Result<SourceUrl> {
-        if key.is_root() {
-            return Ok(self.root.clone());
-        }
-        Ok(self.root.with_key(self.root.key().join(key.as_str())?))
-    }
-
     /// The beginning of all keys in a folder.
     fn prefix(&self, folder: &Key) -> Result<String> {
-        let url = self.url(folder)?;
+        let url = self.root.below(folder)?;
         Ok(if url.key().is_root() { String::new() } else { format!("{}/", url.key()) })
     }
 
@@ -175,7 +167,7 @@ impl Bucket {
                 files.push((folder.join(&one.name)?, one.content));
             }
             if files.len() > most.min(MAX_LISTED) {
-                return Err(BackendError::TooMany { name: self.url(folder)?.to_string(), most });
+                return Err(BackendError::TooMany { name: self.root.below(folder)?.to_string(), most });
             }
             Ok(true)
         })
@@ -195,7 +187,7 @@ impl Bucket {
     }
 
     async fn no_folder(&self, folder: &Key) -> BackendError {
-        let url = match self.url(folder) {
+        let url = match self.root.below(folder) {
             Ok(url) => url,
             Err(error) => return error,
         };
@@ -268,7 +260,7 @@ impl Backend for Bucket {
     }
 
     fn stat(&self, key: &Key) -> Result<Found> {
-        let url = self.url(key)?;
+        let url = self.root.below(key)?;
         if url.key().is_root() {
             return Err(BackendError::WrongKind { name: url.to_string(), kind: Kind::Folder });
         }
@@ -282,7 +274,7 @@ impl Backend for Bucket {
 
     /// Needs no request. The first read finds out whether the object has this state.
     fn open_at(&self, key: &Key, found: &Found) -> Result<Arc<dyn Object>> {
-        let url = self.url(key)?;
+        let url = self.root.below(key)?;
         let fetch = StoredObject { path: path(&url)?, url, found: found.clone(), store: self.store.clone() };
         Ok(Arc::new(RemoteObject::new(Arc::new(fetch), found.clone(), self.driver.clone())))
     }

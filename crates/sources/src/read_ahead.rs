@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use crate::buffers::{Buffer, Buffers};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
 
+use crate::buffers::{Buffer, Buffers};
 use crate::driver::Driver;
 use crate::object::Fetch;
 use crate::pieces::{MAX_GAP, MAX_PIECE};
@@ -94,7 +94,7 @@ impl AheadBudget {
     }
 }
 
-/// What is fetched ahead of one object.
+/// The bytes of one object that are fetched ahead.
 pub(crate) struct ReadAhead {
     fetch: Arc<dyn Fetch>,
     driver: Driver,
@@ -190,7 +190,7 @@ fn requests(ranges: &[Range<u64>], length: u64) -> Vec<(Range<u64>, u64)> {
     for range in ranges {
         let (mut at, end) = (range.start, range.end.min(length));
         while at < end {
-            let to = end.min(at + AHEAD_PIECE);
+            let to = end.min(at.saturating_add(AHEAD_PIECE));
             match all.last_mut() {
                 Some((last, wanted))
                     if at >= last.end && at - last.end <= MAX_GAP && to - last.start <= AHEAD_PIECE =>
@@ -295,6 +295,12 @@ mod tests {
         // What is not fetched ahead is left to the reader.
         let mut buffer = vec![0; 1000];
         assert_eq!(driver.wait(objects[2].take(vec![(0, &mut buffer)])).len(), 1);
+    }
+
+    #[test]
+    fn a_length_that_no_file_has_ends_the_cutting() {
+        let range = u64::MAX - 5..u64::MAX;
+        assert_eq!(requests(&[range.clone(), range.end..range.end], u64::MAX), [(range, 5)]);
     }
 
     #[test]

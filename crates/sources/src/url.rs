@@ -107,6 +107,17 @@ impl SourceUrl {
         SourceUrl { key, ..self.clone() }
     }
 
+    /// The file or folder with this key below this folder.
+    ///
+    /// # Errors
+    /// The error is [`BackendError::InvalidKey`](gristmill_backend::BackendError::InvalidKey) if the whole key is too long.
+    pub fn below(&self, key: &Key) -> gristmill_backend::Result<SourceUrl> {
+        if key.is_root() {
+            return Ok(self.clone());
+        }
+        Ok(self.with_key(self.key.join(key.as_str())?))
+    }
+
     /// The folder above, and the name in it; `None` for a whole bucket or host.
     pub fn split_name(&self) -> Option<(SourceUrl, String)> {
         if self.key.is_root() {

@@ -16,7 +16,7 @@ use crate::driver::Driver;
 use crate::http_client::HttpClient;
 use crate::index_page::{MAX_INDEX_BYTES, names_below};
 use crate::object::{Fetch, RemoteObject, TakeBytes};
-use crate::retry::Retries;
+use crate::retry::repeat;
 use crate::store_error::innermost;
 use crate::web_answer::{WebFailure, check_empty, failure, read_range, send, state};
 
@@ -38,79 +38,60 @@ impl WebServer {
         WebServer { root, http, driver }
     }
 
-    fn url(&self, key: &Key) -> Result<SourceUrl> {
-        if key.is_root() {
-            return Ok(self.root.clone());
-        }
-        Ok(self.root.with_key(self.root.key().join(key.as_str())?))
-    }
-
     /// The state of a file.
     async fn head(&self, url: &SourceUrl) -> Result<Found> {
         let (name, target) = (url.to_string(), parsed(url)?);
-        let mut retries = Retries::begin();
-        loop {
-            let head = async {
-                let (answer, at) = send(&self.http, Method::HEAD, &target, &[]).await?;
-                if let Some(failure) = failure(answer.status()) {
-                    return Err(failure);
-                }
-                // A server sends the URL of a folder on to the same URL with a '/'.
-                if at.path().ends_with('/') {
-                    return Ok(None);
-                }
-                let found = state(answer.headers())?;
-                // It holds one of the requests at once.
-                drop(answer);
-                if found.length == 0 {
-                    check_empty(&self.http, &target).await?;
-                }
-                Ok(Some(found))
-            };
-            let found = match head.await {
-                Ok(Some(found)) => Ok(found),
-                Ok(None) => Err(BackendError::WrongKind { name: name.clone(), kind: Kind::Folder }),
-                Err(failure) => Err(failure.named(name.clone())),
-            };
-            match found {
-                Err(error) if retries.again(&error).await => {}
-                found => return found,
-            }
+        let found =
+            repeat(async || self.head_once(&target).await.map_err(|failure| failure.named(name.clone())));
+        let is_folder = || BackendError::WrongKind { name: name.clone(), kind: Kind::Folder };
+        found.await?.ok_or_else(is_folder)
+    }
+
+    /// The state of a file, or `None` for a folder.
+    async fn head_once(&self, target: &Url) -> std::result::Result<Option<Found>, WebFailure> {
+        let (answer, at) = send(&self.http, Method::HEAD, target, &[]).await?;
+        if let Some(failure) = failure(answer.status()) {
+            return Err(failure);
         }
+        // A server sends the URL of a folder on to the same URL with a '/'.
+        if at.path().ends_with('/') {
+            return Ok(None);
+        }
+        let found = state(answer.headers())?;
+        // It holds one of the requests at once.
+        drop(answer);
+        if found.length == 0 {
+            check_empty(&self.http, target).await?;
+        }
+        Ok(Some(found))
     }
 
     /// The names of a folder, from its index page: whether each is a folder.
     async fn index(&self, folder: &SourceUrl) -> Result<BTreeMap<String, bool>> {
         let name = folder.to_string();
         let target = parsed_text(&format!("{}/", name.trim_end_matches('/')), folder)?;
-        let mut retries = Retries::begin();
-        loop {
-            let page = async {
-                let (answer, at) = send(&self.http, Method::GET, &target, &[]).await?;
-                if let Some(failure) = failure(answer.status()) {
-                    return Err(failure);
-                }
-                let kind = answer.headers().get(http::header::CONTENT_TYPE);
-                let is_page =
-                    kind.and_then(|kind| kind.to_str().ok()).is_some_and(|kind| kind.contains("html"));
-                if answer.status() != StatusCode::OK || !is_page {
-                    return Err(WebFailure::Unable("the server shows no list of its files there"));
-                }
-                let (mut body, mut bytes) = (answer.into_body().bytes_stream(), Vec::new());
-                while let Some(more) = body.next().await {
-                    bytes.extend(more.map_err(|error| WebFailure::Unavailable(innermost(&error)))?);
-                    if bytes.len() > MAX_INDEX_BYTES {
-                        return Err(WebFailure::Unable("the page with the list of its files is too long"));
-                    }
-                }
-                names_below(&at, &String::from_utf8_lossy(&bytes))
-                    .ok_or(WebFailure::Unable("the page with the list of its files has too many names"))
-            };
-            match page.await.map_err(|failure| failure.named(name.clone())) {
-                Err(error) if retries.again(&error).await => {}
-                names => return names,
+        repeat(async || self.index_once(&target).await.map_err(|failure| failure.named(name.clone()))).await
+    }
+
+    async fn index_once(&self, target: &Url) -> std::result::Result<BTreeMap<String, bool>, WebFailure> {
+        let (answer, at) = send(&self.http, Method::GET, target, &[]).await?;
+        if let Some(failure) = failure(answer.status()) {
+            return Err(failure);
+        }
+        let kind = answer.headers().get(http::header::CONTENT_TYPE);
+        let is_page = kind.and_then(|kind| kind.to_str().ok()).is_some_and(|kind| kind.contains("html"));
+        if answer.status() != StatusCode::OK || !is_page {
+            return Err(WebFailure::Unable("the server shows no list of its files there"));
+        }
+        let (mut body, mut bytes) = (answer.into_body().bytes_stream(), Vec::new());
+        while let Some(more) = body.next().await {
+            bytes.extend(more.map_err(|error| WebFailure::Unavailable(innermost(&error)))?);
+            if bytes.len() > MAX_INDEX_BYTES {
+                return Err(WebFailure::Unable("the page with the list of its files is too long"));
             }
         }
+        names_below(&at, &String::from_utf8_lossy(&bytes))
+            .ok_or(WebFailure::Unable("the page with the list of its files has too many names"))
     }
 
     /// All files below a folder. Below an array no documents are asked for: chunks lie there.
@@ -119,7 +100,7 @@ impl WebServer {
         let mut folders = vec![(folder.clone(), 0, true)];
         while let Some((folder, depth, hidden)) = folders.pop() {
             if depth > MAX_DEPTH {
-                return Err(BackendError::TooDeep { name: self.url(&folder)?.to_string() });
+                return Err(BackendError::TooDeep { name: self.root.below(&folder)?.to_string() });
             }
             let (mut entries, mut from): (Vec<Entry>, Option<String>) = (Vec::new(), None);
             loop {
@@ -152,12 +133,12 @@ impl WebServer {
 
     /// A page of a list. `hidden` tells whether to ask for documents that index pages hide.
     async fn page(&self, folder: &Key, after: Option<&str>, limit: usize, hidden: bool) -> Result<Page> {
-        let url = self.url(folder)?;
+        let url = self.root.below(folder)?;
         let mut names = self.index(&url).await?;
         if after.is_none() && hidden && !names.contains_key("zarr.json") {
             let mut denied = None;
             for hidden in HIDDEN.iter().filter(|hidden| !names.contains_key(**hidden)).collect::<Vec<_>>() {
-                match self.head(&self.url(&folder.join(hidden)?)?).await {
+                match self.head(&self.root.below(&folder.join(hidden)?)?).await {
                     Ok(_) => drop(names.insert((*hidden).to_owned(), false)),
                     Err(BackendError::NotFound { .. }) => {}
                     Err(error @ BackendError::Denied { .. }) => denied = Some(error),
@@ -176,7 +157,7 @@ impl WebServer {
             async {
                 let content = match is_folder {
                     true => Content::Folder,
-                    false => match self.head(&self.url(&folder.join(name)?)?).await {
+                    false => match self.head(&self.root.below(&folder.join(name)?)?).await {
                         Ok(found) => Content::File(found),
                         // The page is older than the file, or the name leads elsewhere.
                         Err(BackendError::NotFound { name }) => {
@@ -229,7 +210,7 @@ impl Backend for WebServer {
     }
 
     fn stat(&self, key: &Key) -> Result<Found> {
-        let url = self.url(key)?;
+        let url = self.root.below(key)?;
         if url.key().is_root() {
             return Err(BackendError::WrongKind { name: url.to_string(), kind: Kind::Folder });
         }
@@ -243,7 +224,7 @@ impl Backend for WebServer {
 
     /// Needs no request. The first read finds out whether the file has this state.
     fn open_at(&self, key: &Key, found: &Found) -> Result<Arc<dyn Object>> {
-        let url = self.url(key)?;
+        let url = self.root.below(key)?;
         let file = WebFile {
             name: url.to_string(),
             target: parsed(&url)?,

@@ -17,7 +17,7 @@ use gristmill_sources::{Sources, SourcesOptions};
 
 pub const BUCKET: &str = "bucket";
 
-/// What goes wrong in the answer to one request for bytes.
+/// A fault in the answer to one request for bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fault {
     Status(u16),
