@@ -187,7 +187,8 @@ impl<const BINS: usize> Cells<BINS> {
     }
 
     /// The sum of the cell `at` divided by `n`, before rounding. NaN if there is no such cell, if `n` is 0, if a value
-    /// was NaN, or if there were infinities of both signs. Infinities of one sign give that infinity.
+    /// was NaN, or if there were infinities of both signs. Infinities of one sign give that infinity. A sum whose
+    /// distance from the limit of overflow is below the error of the bins rounds to the largest number or to infinity.
     pub fn exactly(&self, at: usize, n: u64) -> ExactNumber {
         if at >= self.len() || n == 0 {
             return ExactNumber::NAN;
