@@ -76,7 +76,7 @@ impl Batches<'_> {
                 }
                 self.extents = None;
             }
-            self.extents = Some(self.layout.extents(self.coverage.next()?));
+            self.extents = Some(self.layout.extents_for(owner, self.coverage.next()?));
         }
     }
 }

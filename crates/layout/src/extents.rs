@@ -20,7 +20,11 @@ pub struct Extent<'a> {
 
 /// Extents in file order; see [`Layout::extents`].
 #[derive(Debug, Clone)]
-pub struct Extents<'a>(Kind<'a>);
+pub struct Extents<'a> {
+    kind: Kind<'a>,
+    /// The target that reads all bytes, if the file is in place.
+    reader: Option<TargetIndex>,
+}
 
 #[derive(Debug, Clone)]
 enum Kind<'a> {
@@ -31,12 +35,18 @@ enum Kind<'a> {
 impl<'a> Extents<'a> {
     pub(crate) fn new(layout: &'a Layout, file: Range<u64>) -> Self {
         let left = layout.cut(file);
-        Self(match layout {
+        let kind = match layout {
             Layout::Striped(striped) => Kind::Striped { striped: *striped, left },
             Layout::Segments(segments) => {
                 Kind::Segments { segments, next: segments.first_from(left.start), left }
             }
-        })
+        };
+        Self { kind, reader: None }
+    }
+
+    /// The same bytes of a file in place, all of them as this target reads them.
+    pub(crate) fn read_by(self, reader: TargetIndex) -> Self {
+        Self { reader: Some(reader), ..self }
     }
 }
 
@@ -44,14 +54,15 @@ impl<'a> Iterator for Extents<'a> {
     type Item = Extent<'a>;
 
     fn next(&mut self) -> Option<Extent<'a>> {
-        match &mut self.0 {
+        let reader = self.reader;
+        match &mut self.kind {
             Kind::Striped { left, .. } | Kind::Segments { left, .. } if left.start >= left.end => None,
             Kind::Striped { striped, left } => {
                 let start = left.start;
-                left.start =
-                    if striped.targets() == 1 { left.end } else { striped.stripe_end(start).min(left.end) };
+                let is_whole = striped.targets() == 1 || reader.is_some();
+                left.start = if is_whole { left.end } else { striped.stripe_end(start).min(left.end) };
                 Some(Extent {
-                    target: striped.target_of(start),
+                    target: reader.unwrap_or_else(|| striped.target_of(start)),
                     file: start..left.start,
                     object_offset: striped.object_offset(start),
                     object: None,
@@ -63,7 +74,7 @@ impl<'a> Iterator for Extents<'a> {
                 let file = left.start..whole.file.end.min(left.end);
                 left.start = file.end;
                 let object_offset = whole.object_offset + (file.start - whole.file.start);
-                Some(Extent { file, object_offset, ..whole })
+                Some(Extent { target: reader.unwrap_or(whole.target), file, object_offset, ..whole })
             }
         }
     }

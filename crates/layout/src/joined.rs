@@ -5,6 +5,7 @@ use crate::{Layout, LayoutError, Segment, Segments, TargetIndex};
 impl Layout {
     /// Several files, one behind the other: each with its layout, its bytes, and the places of its targets among the
     /// `targets` of all. An extent names as its object the number of the file; offsets are those in that file's own object.
+    /// The joined layout is in place if all files with bytes are.
     ///
     /// ```
     /// use gristmill_layout::{Layout, Striped};
@@ -28,6 +29,8 @@ impl Layout {
     pub fn joined(files: &[(Layout, u64, Vec<TargetIndex>)], targets: u32) -> Result<Layout, LayoutError> {
         let mut table = Vec::new();
         let mut start = 0u64;
+        let mut with_bytes = files.iter().filter(|(_, length, _)| *length > 0).peekable();
+        let in_place = with_bytes.peek().is_some() && with_bytes.all(|(layout, ..)| layout.is_in_place());
         for (number, (layout, length, places)) in files.iter().enumerate() {
             let object = number.to_string();
             for extent in layout.extents(0..*length) {
@@ -46,6 +49,7 @@ impl Layout {
             }
             start = start.saturating_add(*length);
         }
-        Ok(Segments::new(targets, table)?.into())
+        let segments = Segments::new(targets, table)?;
+        Ok(if in_place { segments.in_place() } else { segments }.into())
     }
 }

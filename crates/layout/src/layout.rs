@@ -51,6 +51,21 @@ impl Layout {
         Extents::new(self, file)
     }
 
+    /// Whether each target reads the whole file where it lies. Then targets own records and need no bytes of others.
+    pub fn is_in_place(&self) -> bool {
+        match self {
+            Self::Striped(striped) => striped.is_in_place(),
+            Self::Segments(segments) => segments.is_in_place(),
+        }
+    }
+
+    /// This range of the file as `owner` reads it: like [`extents`](Layout::extents), but if the file is in place, all
+    /// bytes are the owner's.
+    pub fn extents_for(&self, owner: TargetIndex, file: Range<u64>) -> Extents<'_> {
+        let extents = Extents::new(self, file);
+        if self.is_in_place() { extents.read_by(owner) } else { extents }
+    }
+
     /// The pieces of this range that lie on `target`, in file order; nothing for a target that is not in the
     /// list. Constant work an item: the stripes of other targets are stepped over, not visited.
     pub fn runs(&self, target: TargetIndex, file: Range<u64>) -> Runs<'_> {

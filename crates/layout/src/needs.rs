@@ -32,7 +32,7 @@ pub fn needs(
 ) -> Result<Vec<Need>, LayoutError> {
     layout.check_records(records)?;
     let mut list: Vec<Need> = Vec::new();
-    for extent in layout.extents(records.bytes(with_halo(records, owned_records, halo, within))) {
+    for extent in layout.extents_for(owner, records.bytes(with_halo(records, owned_records, halo, within))) {
         if extent.target == owner {
             continue;
         }

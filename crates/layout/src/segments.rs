@@ -41,6 +41,7 @@ pub struct Segments {
     by_target: Vec<u32>,
     /// For each entry of `by_target`: bytes on the same target before it.
     before: Vec<u64>,
+    in_place: bool,
 }
 
 impl Segments {
@@ -91,10 +92,28 @@ impl Segments {
                 object,
             });
         }
-        let mut segments = Self { targets, len, pieces, objects, by_target: Vec::new(), before: Vec::new() };
+        let mut segments = Self {
+            targets,
+            len,
+            pieces,
+            objects,
+            by_target: Vec::new(),
+            before: Vec::new(),
+            in_place: false,
+        };
         segments.refuse_shared(&lines)?;
         segments.index();
         Ok(segments)
+    }
+
+    /// The same pieces of files that lie where all targets read them. The targets say only which records each owns.
+    pub(crate) fn in_place(self) -> Self {
+        Self { in_place: true, ..self }
+    }
+
+    /// Whether each target reads all pieces.
+    pub fn is_in_place(&self) -> bool {
+        self.in_place
     }
 
     /// Bytes of the file.

@@ -5,12 +5,14 @@ use std::ops::Range;
 use crate::{LayoutError, MAX_FILE_BYTES, MAX_TARGETS, MAX_UNIT, TargetIndex};
 
 /// Stripe `i` (file bytes `i*unit .. (i+1)*unit`) lies on target `(first + i) % targets`. Each target keeps its
-/// stripes one after the other, in file order and without gaps, in one object.
+/// stripes one after the other, in file order and without gaps, in one object. [In place](Striped::in_place), each target
+/// reads the same whole file, and the stripes say only which records it owns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Striped {
     unit: u64,
     targets: u32,
     first: u32,
+    in_place: bool,
 }
 
 impl Striped {
@@ -28,7 +30,7 @@ impl Striped {
         if first >= targets {
             return Err(LayoutError::First { first, targets });
         }
-        Ok(Self { unit, targets, first })
+        Ok(Self { unit, targets, first, in_place: false })
     }
 
     /// One contiguous piece per target (Son 2010): the stripe unit is the file's length over the number of
@@ -45,6 +47,17 @@ impl Striped {
             return Err(LayoutError::Targets { targets });
         }
         Self::new(file_len.div_ceil(u64::from(targets)).max(1), targets, 0)
+    }
+
+    /// The same stripes of a file that lies in one piece where all targets read it. Its offsets are those of the file.
+    #[must_use]
+    pub fn in_place(self) -> Self {
+        Self { in_place: true, ..self }
+    }
+
+    /// Whether each target reads the whole file.
+    pub fn is_in_place(&self) -> bool {
+        self.in_place
     }
 
     /// Bytes of a stripe.
@@ -71,6 +84,9 @@ impl Striped {
 
     /// Where this byte of the file lies in the object of its target. Never larger than `file_offset`.
     pub fn object_offset(&self, file_offset: u64) -> u64 {
+        if self.in_place {
+            return file_offset;
+        }
         file_offset / self.unit / u64::from(self.targets) * self.unit + file_offset % self.unit
     }
 
@@ -81,6 +97,11 @@ impl Striped {
     pub fn file_offset(&self, target: TargetIndex, object_offset: u64) -> Result<u64, LayoutError> {
         let column =
             self.column(target).ok_or(LayoutError::UnknownTarget { target, targets: self.targets })?;
+        if self.in_place {
+            return Some(object_offset)
+                .filter(|offset| *offset < MAX_FILE_BYTES && self.target_of(*offset) == target)
+                .ok_or(LayoutError::ObjectOffset { target, object_offset });
+        }
         (object_offset / self.unit)
             .checked_mul(u64::from(self.targets))
             .and_then(|stripe| stripe.checked_add(column))
@@ -90,7 +111,8 @@ impl Striped {
             .ok_or(LayoutError::ObjectOffset { target, object_offset })
     }
 
-    /// Length of the object of `target` in a file of `file_len` bytes; 0 for a target that is not in the list.
+    /// Bytes of the stripes of `target` in a file of `file_len` bytes; 0 for a target that is not in the list. It is the
+    /// length of the object, unless the file is in place.
     pub fn object_len(&self, target: TargetIndex, file_len: u64) -> u64 {
         let Some(column) = self.column(target) else { return 0 };
         let whole = file_len / self.unit;

@@ -233,7 +233,10 @@ impl Count<'_> {
             if left.start >= left.end {
                 continue;
             }
-            let own = self.layout.bytes_on(owner, left.clone());
+            let own = match self.layout.is_in_place() {
+                true => left.end - left.start,
+                false => self.layout.bytes_on(owner, left.clone()),
+            };
             let lacking = left.end - left.start - own;
             sums.own += u128::from(own);
             sums.moved += u128::from(lacking);

@@ -62,7 +62,7 @@ fn announce(job: &Prepared, unit: &Unit) {
             vec![bytes]
         }
     };
-    let extents = ranges.into_iter().flat_map(|range| job.file.layout.extents(range));
+    let extents = ranges.into_iter().flat_map(|range| job.file.layout.extents_for(unit.target, range));
     let own = extents.filter(|extent| extent.target == unit.target);
     let ranges: Vec<PartRange<'_>> = own
         .map(|extent| PartRange {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use gristmill_layout::{Extent, TargetIndex};
+use gristmill_layout::{Extent, Extents, TargetIndex};
 
 use crate::parts::PartRange;
 use crate::pulls::PulledBytes;
@@ -67,21 +67,22 @@ impl Tally {
 
 /// Fills `buffer` with a range of the file, from the targets that hold the bytes. `buffer` has the length of the range.
 pub(crate) fn read_range(file: &FileParts, range: Range<u64>, buffer: &mut [u8]) -> Result<(), RunError> {
-    each_extent(file, range, buffer, |extent, part| {
+    each_extent(file, file.layout.extents(range.clone()), range, buffer, |extent, part| {
         file.part(extent.target)?.read(extent.object, extent.object_offset, part)
     })
 }
 
-/// Calls `read` with every extent of the range and its part of `buffer`. The error is [`RunError::Truncated`] if the file ends
+/// Calls `read` with every extent of the range and its part of `buffer`. `extents` are those of the range. The error is [`RunError::Truncated`] if the file ends
 /// before the range.
 pub(crate) fn each_extent(
     file: &FileParts,
+    extents: Extents<'_>,
     range: Range<u64>,
     buffer: &mut [u8],
     mut read: impl FnMut(&Extent<'_>, &mut [u8]) -> Result<(), RunError>,
 ) -> Result<(), RunError> {
     let mut done = range.start;
-    for extent in file.layout.extents(range.clone()) {
+    for extent in extents {
         let at = (extent.file.start - range.start) as usize;
         let len = (extent.file.end - extent.file.start) as usize;
         read(&extent, &mut buffer[at..at + len])?;
@@ -108,7 +109,8 @@ impl OwnerView<'_> {
     /// Fills `buffer` with a range of the file. `buffer` has the length of the range.
     pub fn read(&mut self, range: Range<u64>, buffer: &mut [u8]) -> Result<(), RunError> {
         let file = self.file;
-        each_extent(file, range, buffer, |extent, buffer| {
+        let extents = file.layout.extents_for(self.owner, range.clone());
+        each_extent(file, extents, range, buffer, |extent, buffer| {
             if extent.target != self.owner {
                 return self.read_other(extent, buffer);
             }

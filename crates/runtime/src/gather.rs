@@ -26,7 +26,7 @@ pub(crate) fn gather(
     let mut at = 0;
     for range in ranges {
         let mut covered = range.start;
-        for extent in file.layout.extents(range.clone()) {
+        for extent in file.layout.extents_for(view.owner, range.clone()) {
             let place = at + (extent.file.start - range.start) as usize;
             let len = (extent.file.end - extent.file.start) as usize;
             covered = extent.file.end;

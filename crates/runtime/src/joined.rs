@@ -96,6 +96,12 @@ impl FileParts {
         let mut length = 0u64;
         for (number, (file, places)) in files.into_iter().enumerate() {
             length = length.saturating_add(file.length);
+            if layout.is_in_place()
+                && let Some(part) = file.parts.first()
+            {
+                // Any target may read this file. Those of its own layout get their parts below.
+                parts.iter_mut().for_each(|joined| joined.files[number] = Some(part.clone()));
+            }
             for (part, place) in file.parts.into_iter().zip(places) {
                 if let Some(joined) = parts.get_mut(place as usize) {
                     joined.files[number] = Some(part);

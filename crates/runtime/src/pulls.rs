@@ -125,7 +125,7 @@ fn pull_runs(
         let need = needed(job, run.file.clone(), select);
         let before = need.start.max(done)..run.file.start.min(need.end);
         let after = run.file.end.max(need.start).max(done)..need.end;
-        let lacking = [before, after].into_iter().flat_map(|range| layout.extents(range));
+        let lacking = [before, after].into_iter().flat_map(|range| layout.extents_for(owner, range));
         let whole = lacking.filter(|extent| extent.target != owner).all(|extent| plan.add(extent));
         // If the bytes of one run alone do not fit, the rest is read separately.
         if !whole && run.file.start >= reach.end {
@@ -185,7 +185,7 @@ fn pull_line_ends(
         plan.piece_count = pulled.pieces.len();
         for at in &ends {
             let from = at.saturating_add(known);
-            let extents = job.file.layout.extents(from..from.saturating_add(*more).min(end));
+            let extents = job.file.layout.extents_for(owner, from..from.saturating_add(*more).min(end));
             if !extents.take_while(|extent| extent.target != owner).all(|extent| plan.add(extent)) {
                 break;
             }

@@ -58,6 +58,9 @@ pub(super) fn holder(
     }
     let most = held.iter().map(|(_, bytes, _)| *bytes).max()?;
     let owner = held.iter().find(|(_, bytes, _)| *bytes == most).map_or(0, |(target, ..)| *target);
+    if layout.is_in_place() {
+        return Some((owner, ChunkShare { chunks: 1, bytes, pulled: 0, pulls: 0 }));
+    }
     let others = held.iter().filter(|(target, ..)| *target != owner);
     let pulls = others.map(|(_, _, count)| count).sum();
     Some((owner, ChunkShare { chunks: 1, bytes, pulled: bytes - most, pulls }))
