@@ -4,6 +4,7 @@ mod beneath;
 mod file;
 mod held;
 mod plain;
+mod public;
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -36,6 +37,7 @@ struct Root {
     path: PathBuf,
     times: Times,
     resolve: Resolve,
+    only_public: bool,
 }
 
 /// How a mount is read.
@@ -46,6 +48,9 @@ pub struct MountOptions {
     pub without_change_time: bool,
     /// Follows symbolic links that lead out of the folder. Only for folders of the user who runs this process.
     pub follows_links_out: bool,
+    /// Reads only what every user of the file system may read: the bits of a file, and of all folders from it up to the root, must
+    /// allow it to its group and to all others.
+    pub only_public: bool,
 }
 
 impl Mount {
@@ -70,7 +75,7 @@ impl Mount {
         let absolute = std::path::absolute(&path);
         let absolute =
             absolute.map_err(|source| BackendError::io("open", path.display().to_string(), source))?;
-        let root = Root { path: absolute, times, resolve };
+        let root = Root { path: absolute, times, resolve, only_public: options.only_public };
         root.folder()?;
         Ok(Mount { root: Arc::new(root) })
     }
@@ -118,7 +123,26 @@ impl Root {
             return Err(self.is_folder(key));
         }
         let explain = |errno| beneath::explain("open", self.name_of(key), errno);
-        open_regular(|flags| self.try_open(key, flags), explain, || self.name_of(key), self.times)
+        let opened =
+            open_regular(|flags| self.try_open(key, flags), explain, || self.name_of(key), self.times)?;
+        self.check_public(key, &opened.0)?;
+        Ok(opened)
+    }
+
+    /// Refuses an opened file or folder that not everybody may read, if only public files are read.
+    fn check_public(&self, key: &Key, opened: &File) -> Result<()> {
+        if !self.only_public {
+            return Ok(());
+        }
+        match public::is_public(&self.folder()?, opened) {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                let why = "not every user may read it, and its node cannot take on the rights of one user; its owner can let all read it \
+                           (chmod go+r, and go+x for the folders above it)";
+                Err(BackendError::Denied { name: self.name_of(key), why: why.to_owned() })
+            }
+            Err(errno) => Err(beneath::explain("read", self.name_of(key), errno)),
+        }
     }
 
     /// The state of a file, or `None` for a folder.
@@ -132,7 +156,14 @@ impl Root {
                 })?;
                 FileState::of_metadata(&meta, self.times)
             }
-            Resolve::Beneath => self.state_of(key, &self.open("open", key, OFlags::PATH)?)?,
+            Resolve::Beneath => {
+                let opened = self.open("open", key, OFlags::PATH)?;
+                let state = self.state_of(key, &opened)?;
+                if !state.is_folder() {
+                    self.check_public(key, &opened)?;
+                }
+                state
+            }
         };
         if state.is_folder() {
             return Ok(None);
@@ -154,9 +185,10 @@ impl Root {
             }
             errno => beneath::explain("list", self.name_of(folder), errno),
         };
-        let opened = self.try_open(folder, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        let opened = self.try_open(folder, OFlags::RDONLY | OFlags::DIRECTORY)?.map_err(failed)?;
+        self.check_public(folder, &opened)?;
         let mut names = BTreeSet::new();
-        for entry in Dir::new(opened.map_err(failed)?).map_err(failed)? {
+        for entry in Dir::new(opened).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let Ok(name) = entry.file_name().to_str() else { continue };
             let is_in_page =

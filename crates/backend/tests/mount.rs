@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::single_range_in_vec_init)]
 
 use std::fs;
-use std::os::unix::fs::{FileExt, symlink};
+use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use gristmill_backend::{
     Backend, BackendError, Content, Key, Kind, MAX_HELD_FILES, Mount, MountOptions, Object, open_file,
 };
 
-const BY_MODIFICATION: MountOptions = MountOptions { without_change_time: true, follows_links_out: false };
+const BY_MODIFICATION: MountOptions =
+    MountOptions { without_change_time: true, follows_links_out: false, only_public: false };
 
 fn key(text: &str) -> Key {
     Key::new(text).unwrap()
@@ -193,4 +194,87 @@ fn names_that_are_not_utf_8_are_left_out() {
     fs::write(folder.path().join("a"), b"").unwrap();
     let list = Mount::open(folder.path()).unwrap().list(&Key::ROOT, None, 10).unwrap().entries;
     assert_eq!(list.len(), 1);
+}
+
+#[test]
+fn only_what_everybody_may_read_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let allow = |name: &str, mode| fs::set_permissions(at(name), fs::Permissions::from_mode(mode)).unwrap();
+    allow("", 0o755);
+    for dir in ["open", "open/deep", "closed", "closed/deep", "listed"] {
+        fs::create_dir(at(dir)).unwrap();
+        allow(dir, 0o755);
+    }
+    for (file, mode) in [
+        ("open/file", 0o644),
+        ("open/deep/file", 0o444),
+        ("open/private", 0o600),
+        ("open/of_the_group", 0o640),
+        ("open/not_for_the_group", 0o604),
+        ("closed/deep/file", 0o644),
+        ("listed/file", 0o644),
+    ] {
+        fs::write(at(file), b"bytes").unwrap();
+        allow(file, mode);
+    }
+    allow("closed", 0o700);
+    // Names can be read, but nothing in the folder can be opened.
+    allow("listed", 0o744);
+    symlink("../closed/deep/file", at("open/link_to_closed")).unwrap();
+    symlink("../closed/deep", at("open/folder_in_closed")).unwrap();
+    symlink("deep/file", at("open/link")).unwrap();
+    fs::hard_link(at("open/file"), at("closed/deep/also_open")).unwrap();
+    let options = MountOptions { only_public: true, ..MountOptions::default() };
+    let mount = Mount::open_with(folder.path(), options).unwrap();
+    for name in ["open/file", "open/deep/file", "open/link"] {
+        assert_eq!(bytes(&mount.open(&key(name)).unwrap()), b"bytes", "{name}");
+    }
+    for name in [
+        "open/private",
+        "open/of_the_group",
+        "open/not_for_the_group",
+        "closed/deep/file",
+        "closed/deep/also_open",
+        "listed/file",
+        "open/link_to_closed",
+        "open/folder_in_closed/file",
+    ] {
+        for error in [mount.open(&key(name)).err().unwrap(), mount.stat(&key(name)).unwrap_err()] {
+            assert!(matches!(error, BackendError::Denied { .. }), "{name}: {error:?}");
+            assert!(error.to_string().contains("chmod go+r"), "{error}");
+        }
+    }
+    for name in ["closed", "closed/deep", "listed", "open/folder_in_closed"] {
+        let error = mount.list(&key(name), None, 10).unwrap_err();
+        assert!(matches!(error, BackendError::Denied { .. }), "{name}: {error:?}");
+    }
+    let listed: Vec<(String, bool)> = mount
+        .list(&key("open"), None, 10)
+        .unwrap()
+        .entries
+        .into_iter()
+        .map(|entry| (entry.name, !matches!(entry.content, Content::Unreadable { .. })))
+        .collect();
+    let readable = listed.iter().filter(|(_, readable)| *readable).map(|(name, _)| name.as_str());
+    assert_eq!(readable.collect::<Vec<_>>(), ["deep", "file", "folder_in_closed", "link"]);
+    assert_eq!(listed.len(), 8);
+    // The root counts, too.
+    allow("", 0o700);
+    assert!(matches!(mount.open(&key("open/file")), Err(BackendError::Denied { .. })));
+    allow("", 0o755);
+}
+
+#[test]
+fn a_file_that_is_closed_to_others_while_it_is_open_is_read_to_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let path = folder.path().join("file");
+    fs::write(&path, b"bytes").unwrap();
+    let options = MountOptions { only_public: true, without_change_time: true, ..MountOptions::default() };
+    let mount = Mount::open_with(folder.path(), options).unwrap();
+    let object = mount.open(&key("file")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    assert_eq!(bytes(&object), b"bytes");
+    assert!(matches!(mount.open(&key("file")), Err(BackendError::Denied { .. })));
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::single_range_in_vec_init)]
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -45,6 +46,7 @@ struct Mounted {
 impl Mounted {
     fn new(replaces: Replaces, options: MountOptions) -> Mounted {
         let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let backend = Arc::new(Mount::open_with(folder.path(), options).unwrap());
         Mounted { folder, backend, replaces, written: std::cell::Cell::new(0) }
     }
@@ -77,10 +79,15 @@ impl Fixture for Mounted {
 }
 
 backend_suite!(memory, Memory::default());
-const BY_MODIFICATION: MountOptions = MountOptions { without_change_time: true, follows_links_out: false };
-const OF_THE_USER: MountOptions = MountOptions { without_change_time: true, follows_links_out: true };
+const BY_MODIFICATION: MountOptions =
+    MountOptions { without_change_time: true, follows_links_out: false, only_public: false };
+const OF_THE_USER: MountOptions =
+    MountOptions { without_change_time: true, follows_links_out: true, only_public: false };
+const ONLY_PUBLIC: MountOptions =
+    MountOptions { without_change_time: false, follows_links_out: false, only_public: true };
 
 backend_suite!(mount, Mounted::new(Replaces::ByName, MountOptions::default()));
 backend_suite!(mount_in_place, Mounted::new(Replaces::InPlace, MountOptions::default()));
 backend_suite!(mount_by_modification, Mounted::new(Replaces::ByName, BY_MODIFICATION));
+backend_suite!(mount_of_public_files, Mounted::new(Replaces::ByName, ONLY_PUBLIC));
 backend_suite!(folder_of_the_user, Mounted::new(Replaces::InPlace, OF_THE_USER));

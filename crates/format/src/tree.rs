@@ -50,7 +50,7 @@ impl BackendTree {
     /// # Errors
     /// Returns [`FormatError::Io`] if the folder cannot be opened.
     pub fn of_folder(root: &Path) -> Result<BackendTree, FormatError> {
-        let options = MountOptions { without_change_time: true, follows_links_out: true };
+        let options = MountOptions { without_change_time: true, follows_links_out: true, only_public: false };
         let mount =
             Mount::open_with(root, options).map_err(|error| failed(root.display().to_string(), error))?;
         Ok(BackendTree::new(Arc::new(mount)))
