@@ -24,6 +24,8 @@ use object_store::{ClientConfigKey, ClientOptions};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep};
 
+use crate::addresses::{AddressPolicy, CheckedResolver};
+
 /// Most requests at once. Further requests wait.
 pub const MAX_REQUESTS_AT_ONCE: usize = 64;
 
@@ -42,24 +44,25 @@ const READ_BYTES: usize = 64 << 10;
 /// Time after which a connection without requests is closed.
 const IDLE: Duration = Duration::from_secs(60);
 
-type Inner = Client<HttpsConnector<TcpConnector>, HttpRequestBody>;
+type Inner = Client<HttpsConnector<TcpConnector<CheckedResolver>>, HttpRequestBody>;
 
 /// A client for all sources of a process. It is cheap to clone.
 #[derive(Clone)]
 pub(crate) struct HttpClient {
     inner: Inner,
     permits: Arc<Semaphore>,
+    policy: AddressPolicy,
     /// Whether requests may go out without encryption.
     plain: bool,
 }
 
 impl HttpClient {
-    /// Reads the certificate authorities of the system.
+    /// Reads the certificate authorities of the system. The client connects to addresses that the policy allows.
     ///
     /// # Errors
     /// Returns an error if they cannot be read.
-    pub fn new() -> std::io::Result<HttpClient> {
-        let mut tcp = TcpConnector::new();
+    pub fn new(policy: AddressPolicy) -> std::io::Result<HttpClient> {
+        let mut tcp = TcpConnector::new_with_resolver(CheckedResolver::new(policy));
         tcp.enforce_http(false);
         tcp.set_connect_timeout(Some(CONNECT_PATIENCE));
         tcp.set_nodelay(true);
@@ -72,7 +75,8 @@ impl HttpClient {
             .pool_timer(TokioTimer::new())
             .http1_read_buf_exact_size(READ_BYTES)
             .build(connector);
-        Ok(HttpClient { inner, permits: Arc::new(Semaphore::new(MAX_REQUESTS_AT_ONCE)), plain: true })
+        let permits = Arc::new(Semaphore::new(MAX_REQUESTS_AT_ONCE));
+        Ok(HttpClient { inner, permits, policy, plain: true })
     }
 
     /// Sends a request, and waits for the head of its answer.
@@ -81,6 +85,9 @@ impl HttpClient {
             let why = "credentials are sent over https only";
             return Err(HttpError::new(HttpErrorKind::Unknown, std::io::Error::other(why)));
         }
+        // The connector does not resolve what is an address already.
+        let host = request.uri().host().unwrap_or_default();
+        self.policy.check_host(host).map_err(|error| HttpError::new(HttpErrorKind::Unknown, error))?;
         let permit = tokio::time::timeout(PERMIT_PATIENCE, self.permits.clone().acquire_owned()).await;
         let permit = permit.map_err(|_| silent("all requests at once", PERMIT_PATIENCE))?;
         let permit = permit.map_err(|error| HttpError::new(HttpErrorKind::Unknown, error))?;

@@ -6,7 +6,7 @@
 //! # Limits
 //! At most [`MAX_REQUESTS_AT_ONCE`] requests run at once. A request reads at most [`MAX_PIECE`] bytes, and ranges with at most
 //! [`MAX_GAP`] bytes between them are read together. Requests that fail for a reason that may pass are repeated [`MAX_RETRIES`]
-//! times. At most [`MAX_AHEAD`] bytes of all objects are fetched before they are needed.
+//! times. A process that reads URLs of others can refuse addresses of its own machine ([`AddressPolicy`]). At most [`MAX_AHEAD`] bytes of all objects are fetched before they are needed.
 //!
 //! # Example
 //! A web server on this machine, and a file of it:
@@ -43,6 +43,7 @@
 //! # }
 //! ```
 
+mod addresses;
 mod bucket;
 mod buffers;
 mod driver;
@@ -59,6 +60,7 @@ mod url;
 mod web_answer;
 mod web_server;
 
+pub use addresses::AddressPolicy;
 pub use http_client::{ANSWER_PATIENCE, CONNECT_PATIENCE, MAX_REQUESTS_AT_ONCE, PERMIT_PATIENCE};
 pub use index_page::{MAX_INDEX_BYTES, MAX_INDEX_NAMES, names_below};
 pub use pieces::{MAX_GAP, MAX_PIECE};

@@ -12,7 +12,7 @@ use crate::driver::Driver;
 use crate::http_client::HttpClient;
 use crate::stores::open_store;
 use crate::web_server::WebServer;
-use crate::{Scheme, SourceUrl};
+use crate::{AddressPolicy, Scheme, SourceUrl};
 
 /// How object stores are reached. What is left out comes from the environment: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`,
 /// `AWS_SESSION_TOKEN`, `AWS_REGION`, `AWS_ENDPOINT_URL`, `AWS_SKIP_SIGNATURE`, `GOOGLE_APPLICATION_CREDENTIALS`,
@@ -25,6 +25,8 @@ pub struct SourcesOptions {
     pub region: Option<String>,
     /// Asks without credentials, for public buckets.
     pub anonymous: bool,
+    /// The addresses that web servers, and the `endpoint`, may have.
+    pub addresses: AddressPolicy,
 }
 
 /// Connections to object stores and web servers. It is cheap to clone.
@@ -32,6 +34,8 @@ pub struct SourcesOptions {
 pub struct Sources {
     driver: Driver,
     http: HttpClient,
+    /// The client for object stores of the environment, which may ask the machine for credentials.
+    of_environment: HttpClient,
     options: SourcesOptions,
     /// The clients of buckets, which keep credentials that a machine or a service gave. The oldest comes first.
     stores: Arc<Mutex<VecDeque<KeptStore>>>,
@@ -63,8 +67,16 @@ impl Sources {
 
     fn new(driver: Driver, options: SourcesOptions) -> Result<Sources> {
         let name = "the certificate authorities of the system".to_owned();
-        let http = HttpClient::new().map_err(|source| BackendError::Io { verb: "read", name, source })?;
-        Ok(Sources { driver, http, options, stores: Arc::default() })
+        let new = |policy| {
+            let name = name.clone();
+            HttpClient::new(policy).map_err(|source| BackendError::Io { verb: "read", name, source })
+        };
+        let http = new(options.addresses)?;
+        let of_environment = match options.addresses {
+            AddressPolicy::Any => http.clone(),
+            AddressPolicy::NotLocal => new(AddressPolicy::Any)?,
+        };
+        Ok(Sources { driver, http, of_environment, options, stores: Arc::default() })
     }
 
     /// Opens a folder: all files below it, with keys that begin there. No request is sent.
@@ -84,7 +96,8 @@ impl Sources {
         if let Some((_, known)) = stores.iter().find(|(name, _)| *name == bucket) {
             return Ok(known.clone());
         }
-        let store = open_store(url, &self.options, self.http.clone())?;
+        let http = if self.options.endpoint.is_some() { &self.http } else { &self.of_environment };
+        let store = open_store(url, &self.options, http.clone())?;
         stores.push_back((bucket, store.clone()));
         if stores.len() > MAX_STORES {
             stores.pop_front();

@@ -6,6 +6,7 @@ use gristmill_backend::BackendError;
 use object_store::Error as StoreError;
 
 use crate::SourceUrl;
+use crate::addresses::refused_address;
 
 /// Most characters of the answer of a server in a message.
 const MAX_ANSWER: usize = 1_000;
@@ -13,6 +14,9 @@ const MAX_ANSWER: usize = 1_000;
 /// The error of a request about an object or a folder.
 pub(crate) fn explain(url: &SourceUrl, error: StoreError) -> BackendError {
     let name = url.to_string();
+    if let Some(refused) = refused_address(&error) {
+        return BackendError::Denied { name, why: refused.to_string() };
+    }
     match error {
         StoreError::NotFound { .. } => BackendError::NotFound { name },
         StoreError::Precondition { .. } | StoreError::NotModified { .. } => BackendError::Changed { name },

@@ -12,6 +12,7 @@ use http::{HeaderMap, Method, Request, StatusCode};
 use object_store::client::{HttpRequestBody, HttpResponse};
 use url::Url;
 
+use crate::addresses::refused_address;
 use crate::http_client::HttpClient;
 use crate::object::TakeBytes;
 use crate::store_error::innermost;
@@ -77,7 +78,10 @@ pub(crate) async fn send(
         let request = request.body(HttpRequestBody::empty());
         let request = request.map_err(|_| WebFailure::Unable("its name cannot be sent in a request"))?;
         let answer = http.send(request).await;
-        let answer = answer.map_err(|error| WebFailure::Unavailable(innermost(&error)))?;
+        let answer = answer.map_err(|error| match refused_address(&error) {
+            Some(refused) => WebFailure::Denied(refused.to_string()),
+            None => WebFailure::Unavailable(innermost(&error)),
+        })?;
         if !answer.status().is_redirection() {
             return Ok((answer, url));
         }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use gristmill_backend::suite::Fixture;
 use gristmill_backend::{BackendError, Key, Object};
-use gristmill_sources::{Sources, SourcesOptions};
+use gristmill_sources::{AddressPolicy, Sources, SourcesOptions};
 use server::{Fault, S3, Server, Web};
 
 const LENGTH: usize = 100_000;
@@ -112,6 +112,28 @@ fn a_server_that_is_not_there_is_an_error_that_says_so() {
         assert!(matches!(error, BackendError::Unavailable { .. }), "{error}");
         assert!(error.to_string().contains("refused"), "{error}");
     }
+}
+
+#[test]
+fn addresses_of_this_machine_can_be_refused() {
+    let fixture = Web::start();
+    let port = fixture.0.address.port();
+    let options = SourcesOptions {
+        endpoint: Some(format!("http://localhost:{port}")),
+        anonymous: true,
+        addresses: AddressPolicy::NotLocal,
+        ..SourcesOptions::default()
+    };
+    let sources = Sources::start(options).unwrap();
+    for url in
+        [format!("http://127.0.0.1:{port}/x"), format!("http://localhost:{port}/x"), "s3://bucket/x".into()]
+    {
+        let folder = sources.open(&url.parse().unwrap()).unwrap();
+        let error = folder.stat(&Key::new("file").unwrap()).unwrap_err();
+        assert!(matches!(error, BackendError::Denied { .. }), "{error}");
+        assert!(error.to_string().contains("is an address of this machine"), "{error}");
+    }
+    assert!(fixture.0.files.requests().is_empty());
 }
 
 #[test]

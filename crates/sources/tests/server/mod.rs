@@ -120,6 +120,7 @@ impl Server {
             endpoint: Some(format!("http://{}", self.address)),
             region: Some("nowhere".into()),
             anonymous: true,
+            ..SourcesOptions::default()
         };
         Sources::start(options).unwrap()
     }
