@@ -239,13 +239,17 @@ class Nodes(Cluster):
         if number > 0:
             given += ["--join", self.entry, "--key", self.node_dir(0) / "cluster.key"]
         self.node_dir(number).mkdir(parents=True, exist_ok=True)
-        process = Process(self.folder, f"node{number}", (*given, *self.args), self.settings)
+        process = Process(self.folder, f"node{number}", (*given, *self.args), self.settings, self.before(number))
         self.running[number] = process
         line = process.line("listening on ")
         self.listen[number] = line.split("listening on ")[1].split()[0]
         assert f"as target {number}" in line, line
         if number == 0:
             self.entry = self.listen[0]
+
+    def before(self, number):
+        """The words before the command of a node."""
+        return ()
 
     def pids(self):
         return {number: process.pid for number, process in self.running.items()}

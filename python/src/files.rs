@@ -32,7 +32,8 @@ pub fn info<'py>(py: Python<'py>, info: &FileInfo) -> PyResult<Bound<'py, PyDict
     dict.set_item("targets", numbers)?;
     dict.set_item("owner", &info.owner)?;
     dict.set_item("mode", info.mode)?;
-    dict.set_item("created", info.created)?;
+    // A file of an attached tree has no known time.
+    dict.set_item("created", (info.created > 0).then_some(info.created))?;
     dict.set_item("id", &file.id)?;
     Ok(dict)
 }

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod array;
+mod attach;
 mod element;
 mod files;
 mod fsck;
@@ -14,6 +15,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub use attach::{AttachArgs, DetachArgs};
 pub use element::Element;
 pub use files::{ChmodArgs, GetArgs, LsArgs, NodesArgs, PutArgs, ReachArgs, RmArgs, StatArgs};
 pub use fsck::FsckArgs;
@@ -74,6 +76,10 @@ pub enum Command {
     Rm(RmArgs),
     /// Change who may read and write a file of a cluster
     Chmod(ChmodArgs),
+    /// Let files of a mount, an object store or a web server appear in a cluster, where they lie
+    Attach(AttachArgs),
+    /// Remove an attached tree from a cluster; its files stay where they are
+    Detach(DetachArgs),
     /// Read whole files and compare them with their checksums
     Scrub(ScrubArgs),
     /// Compare the names of a cluster with the objects on its storage nodes

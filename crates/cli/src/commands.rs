@@ -1,5 +1,6 @@
 //! One module for each command or group of commands, and their common functions.
 
+pub mod attach;
 pub mod bench;
 pub mod cert;
 mod file_location;

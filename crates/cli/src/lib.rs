@@ -116,6 +116,8 @@ fn dispatch(cli: Cli, words: &[OsString]) -> Result<ExitCode, CliError> {
         Command::Stat(args) => commands::stat::stat(&args),
         Command::Ls(args) => commands::names::ls(&args),
         Command::Rm(args) => commands::names::rm(&args),
+        Command::Attach(args) => commands::attach::attach(&args),
+        Command::Detach(args) => commands::attach::detach(&args),
         Command::Scrub(args) => commands::scrub::scrub(&args),
         Command::Fsck(args) => commands::fsck::fsck(&args),
         Command::Chmod(args) => commands::names::chmod(&args),

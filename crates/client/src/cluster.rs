@@ -135,7 +135,7 @@ impl Cluster {
                 Err(error) => error,
             };
             let perhaps = error.kind() == ErrorKind::NotFound || path.ends_with('/');
-            let list = List { path: path.to_owned(), after: None };
+            let list = List { path: path.to_owned(), ..List::default() };
             if perhaps && self.ask::<_, Listing>(names::LIST, &list).await.is_ok() {
                 let (kind, what) = match name {
                     names::REMOVE => (ErrorKind::Usage, "remove all that 'ls' lists in it with -r"),
@@ -181,15 +181,30 @@ impl Cluster {
     /// It fails if there is no such directory, and if the entry node cannot be reached, does not answer or refuses.
     pub fn list(&self, path: &str) -> Result<Vec<Entry>, ClientError> {
         let mut entries: Vec<Entry> = Vec::new();
+        let mut list = List { path: path.to_owned(), ..List::default() };
         loop {
-            let after = entries.last().map(|entry| entry.name.clone());
-            let page: Listing = self.wait(names::LIST, &List { path: path.to_owned(), after })?;
+            let page: Listing = self.wait(names::LIST, &list)?;
             let empty = page.entries.is_empty();
             entries.extend(page.entries);
-            if !page.more || empty {
+            match page.next {
+                // An attached tree has the order of its storage.
+                Some(next) => (list.after, list.from) = (None, Some(next)),
+                None => (list.after, list.from) = (entries.last().map(|entry| entry.name.clone()), None),
+            }
+            if !page.more || empty && list.from.is_none() {
+                entries.sort_by(|one, other| one.name.cmp(&other.name));
                 return Ok(entries);
             }
         }
+    }
+
+    /// Returns whether lists of a directory have all its files. Web servers do not promise that.
+    ///
+    /// # Errors
+    /// It fails if there is no such directory, and if the entry node cannot be reached, does not answer or refuses.
+    pub fn lists_everything(&self, path: &str) -> Result<bool, ClientError> {
+        let page: Listing = self.wait(names::LIST, &List { path: path.to_owned(), ..List::default() })?;
+        Ok(!page.may_lack_names)
     }
 
     /// Returns whether there is a directory of this name. It takes one request for a directory of any size.
@@ -197,7 +212,7 @@ impl Cluster {
     /// # Errors
     /// It fails if the entry node cannot be reached, does not answer or refuses. A missing directory is not an error.
     pub fn is_directory(&self, path: &str) -> Result<bool, ClientError> {
-        let list = List { path: path.to_owned(), after: None };
+        let list = List { path: path.to_owned(), ..List::default() };
         match self.peers.wait(self.ask::<_, Listing>(names::LIST, &list)) {
             Ok(_) => Ok(true),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),

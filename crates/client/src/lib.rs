@@ -53,6 +53,7 @@ mod remote_put;
 mod remote_put_many;
 mod remote_run;
 mod remote_tree;
+mod remote_trees;
 mod scrub;
 mod staged_folder;
 

@@ -3,11 +3,13 @@
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, Write};
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use futures_util::stream::{self, StreamExt};
 use gristmill_layout::Layout;
+use gristmill_peers::ObjectStream;
 use gristmill_runtime::{Control, RunError};
 use gristmill_wire::FAN_IN;
 use gristmill_wire::action::Opened;
@@ -30,6 +32,24 @@ impl From<RunError> for Failure {
     fn from(error: RunError) -> Failure {
         Failure::Read(error)
     }
+}
+
+/// Writes the next bytes of an object to their place in the file.
+async fn write_run(
+    object: &mut ObjectStream,
+    file: Range<u64>,
+    out: &File,
+    done: &Cell<u64>,
+) -> Result<(), Failure> {
+    let mut to = file.start;
+    while to < file.end {
+        let left = usize::try_from(file.end - to).unwrap_or(usize::MAX);
+        let bytes = object.chunk_of_at_most(left).await?;
+        out.write_all_at(&bytes, to).map_err(Failure::Write)?;
+        to += bytes.len() as u64;
+        done.set(done.get() + bytes.len() as u64);
+    }
+    Ok(())
 }
 
 impl Cluster {
@@ -102,18 +122,14 @@ impl Cluster {
         let objects = (0..layout.targets()).filter(|target| bytes_on(target) > 0);
         let done_now = &done;
         let copies = objects.map(|target| async move {
+            if file.attached.is_some() {
+                return self.download_stripes(opened, layout, target, out, done_now).await;
+            }
             let mut object = self.peers.object(file, target as usize, &opened.grant).await?;
             let mut at = 0;
             // The bytes of an object are in the order of the file.
             for run in layout.runs(target, 0..file.length) {
-                let mut to = run.file.start;
-                while to < run.file.end {
-                    let left = usize::try_from(run.file.end - to).unwrap_or(usize::MAX);
-                    let bytes = object.chunk_of_at_most(left).await?;
-                    out.write_all_at(&bytes, to).map_err(Failure::Write)?;
-                    to += bytes.len() as u64;
-                    done_now.set(done_now.get() + bytes.len() as u64);
-                }
+                write_run(&mut object, run.file.clone(), out, done_now).await?;
                 at += run.file.end - run.file.start;
             }
             // After the bytes of a segments file comes the table of their places, which was read before.
@@ -136,6 +152,24 @@ impl Cluster {
         }
     }
 
+    /// Reads the stripes of one target of a file of an attached tree, where the node reads the whole file.
+    async fn download_stripes(
+        &self,
+        opened: &Opened,
+        layout: &Layout,
+        target: u32,
+        out: &File,
+        done: &Cell<u64>,
+    ) -> Result<(), Failure> {
+        let file = &opened.info.file;
+        for run in layout.runs(target, 0..file.length) {
+            let place = target as usize;
+            let mut object = self.peers.object_range(file, place, &opened.grant, run.file.clone()).await?;
+            write_run(&mut object, run.file.clone(), out, done).await?;
+        }
+        Ok(())
+    }
+
     /// Writes all bytes of a file to `out`, in order.
     ///
     /// # Errors
@@ -149,7 +183,7 @@ impl Cluster {
     ) -> Result<(), ClientError> {
         let file = &opened.info.file;
         let row = file.unit.saturating_mul(file.targets.len() as u64);
-        if row > MAX_ROW || file.targets.len() > FAN_IN || file.segments {
+        if row > MAX_ROW || file.targets.len() > FAN_IN || file.segments || file.attached.is_some() {
             return crate::read_to(&self.parts(opened)?, out, progress).map_err(|error| match error {
                 ClientError::Run(error) => ClientError::Run(self.explain(&opened.info.file, error)),
                 other => other,

@@ -5,7 +5,9 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt};
-use gristmill_format::{ChunkTable, Dataset, FileRef, FormatError, MAX_FILES, Source, Tree, open_tree};
+use gristmill_format::{
+    ChunkTable, Dataset, FileRef, FormatError, MAX_FILES, Source, Tree, is_zarr_name, open_tree,
+};
 use gristmill_peers::Files;
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_wire::TargetPlace;
@@ -107,7 +109,13 @@ impl Cluster {
             }
             Err(ClientError::Run(error)) if error.kind() == ErrorKind::NotFound && self.is_zarr(&path) => {
                 let states = FileStates::default();
-                let tree = ClusterTree { cluster: self.clone(), root: path.clone(), states: states.clone() };
+                let lists_everything = self.lists_everything(&join(&path, ""))?;
+                let tree = ClusterTree {
+                    cluster: self.clone(),
+                    root: path.clone(),
+                    states: states.clone(),
+                    lists_everything,
+                };
                 let dataset = Arc::new(open_tree(Arc::new(tree))?);
                 Ok(RemoteDataset { dataset, cluster, path, states, opened: None })
             }
@@ -158,18 +166,20 @@ impl Cluster {
 
     /// Returns all files below a directory: their paths below it, in ascending order, and their lengths.
     pub(crate) fn files_in(&self, directory: &str) -> Result<Vec<(String, u64)>, ClientError> {
-        let mut found = self.walk(directory, "", 0, &FileStates::default())?;
+        let mut found = self.walk(directory, "", 0, &FileStates::default(), &|_| true)?;
         found.sort_unstable();
         Ok(found)
     }
 
-    /// Returns all files below a directory, with their paths below it.
+    /// Returns all files below a directory, with their paths below it. A name that is neither file nor directory is an
+    /// error if it `matters`.
     fn walk(
         &self,
         root: &str,
         folder: &str,
         level: usize,
         states: &FileStates<String>,
+        matters: &dyn Fn(&str) -> bool,
     ) -> Result<Vec<(String, u64)>, ClientError> {
         FormatError::limit("levels of directories", level as u64, MAX_LEVELS as u64)?;
         let mut found = Vec::new();
@@ -182,11 +192,16 @@ impl Cluster {
             }
             let key = if folder.is_empty() { entry.name } else { format!("{folder}/{}", entry.name) };
             match entry.info {
+                None if let Some(why) = entry.unreadable => {
+                    if key.rsplit('/').next().is_some_and(matters) {
+                        return Err(RunError::Remote { kind: ErrorKind::Failed, message: why }.into());
+                    }
+                }
                 Some(info) => {
                     states.check(&key, info.file.id)?;
                     found.push((key, info.file.length));
                 }
-                None => found.extend(self.walk(root, &key, level + 1, states)?),
+                None => found.extend(self.walk(root, &key, level + 1, states, matters)?),
             }
             FormatError::limit("files", found.len() as u64, MAX_FILES as u64)?;
         }
@@ -206,6 +221,7 @@ struct ClusterTree {
     cluster: Cluster,
     root: String,
     states: FileStates<String>,
+    lists_everything: bool,
 }
 
 fn failed(what: &str, error: impl std::error::Error + Send + Sync + 'static) -> FormatError {
@@ -213,6 +229,10 @@ fn failed(what: &str, error: impl std::error::Error + Send + Sync + 'static) -> 
 }
 
 impl Tree for ClusterTree {
+    fn lists_everything(&self) -> bool {
+        self.lists_everything
+    }
+
     fn open(&self, key: &str) -> Result<Option<Arc<dyn Source>>, FormatError> {
         let path = join(&self.root, key);
         match self.cluster.open(&path) {
@@ -228,7 +248,8 @@ impl Tree for ClusterTree {
 
     fn list(&self, folder: &str) -> Result<Vec<(String, u64)>, FormatError> {
         let known = self.states.known_below(folder);
-        match self.cluster.walk(&self.root, folder, 0, &self.states) {
+        // Without its file a chunk would count as not stored, and read as the fill value. Other names do not matter.
+        match self.cluster.walk(&self.root, folder, 0, &self.states, &is_zarr_name) {
             Ok(mut found) => {
                 found.sort_unstable();
                 check_listed(&known, found.iter().map(|(key, _)| key.as_str()))?;

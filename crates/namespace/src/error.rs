@@ -21,6 +21,17 @@ pub enum PathConflict {
     /// A part of the path is a file.
     #[error("{0} is a file: choose another directory, or remove that file")]
     ParentIsFile(FilePath),
+    /// There is a file at the path.
+    #[error("it is a file: choose another name, or remove that file")]
+    IsFile,
+    /// The path lies in an attached tree.
+    #[error(
+        "it lies in the attached tree {0}, which Gristmill only reads: choose another path, or use the tools of its storage"
+    )]
+    InTree(FilePath),
+    /// A tree is attached below the path.
+    #[error("the tree {0} is attached in it: detach the tree first")]
+    HasTree(FilePath),
 }
 
 /// Failure of an operation on the namespace. Each message says what is wrong and what to do.

@@ -12,7 +12,10 @@
 //! [`garbage`](Namespace::garbage). They are garbage until their objects are removed and
 //! [`forget_collected`](Namespace::forget_collected) is called. So the namespace knows all objects, also after a crash.
 //!
-//! Directories exist while they contain a file. They have no owner and no mode. The owner bits of the [`Mode`] of a
+//! A whole tree of files that lies outside the cluster can be [attached](Namespace::attach) under a path. The namespace knows
+//! only its root; nobody changes its files.
+//!
+//! Directories exist while they contain a file or a tree. They have no owner and no mode. The owner bits of the [`Mode`] of a
 //! file hold for its owner, and the other bits for all other users. `root`, `uid:0` and [`NamespaceOptions::admin`] may
 //! do everything.
 //!
@@ -57,6 +60,7 @@
 //! threads at once share one commit. Every size has a bound: see the constants.
 
 mod access;
+mod attached;
 mod clock;
 mod error;
 mod file;
@@ -80,6 +84,7 @@ mod tree;
 mod writer;
 
 pub use access::Access;
+pub use attached::{AttachedTree, MAX_SOURCE_BYTES, MAX_TREES};
 pub use error::{NamespaceError, PathConflict, Result};
 pub use file::{Attempt, CommitOutcome, FileEntry, Garbage, ListEntry, NewFile, TargetRecord};
 pub use garbage::{MAX_COLLECTED, MAX_GARBAGE_PAGE};

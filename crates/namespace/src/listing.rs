@@ -2,6 +2,7 @@
 
 use rusqlite::{Connection, params};
 
+use crate::attached::{tree_below, tree_names};
 use crate::owner::not_found;
 use crate::path::{AFTER_SEPARATOR, SEPARATOR, check_name};
 use crate::rows::{COLUMNS, Row, wrong_type};
@@ -31,16 +32,22 @@ impl Namespace {
     }
 
     /// Returns up to `limit` names in `dir` (at most [`MAX_LIST_PAGE`]) after the name `after`: one level, in bytewise
-    /// order. An empty answer is the end. Directories have no permissions: all users see all names.
+    /// order. An empty answer is the end. An attached tree is listed as a directory. Directories have no permissions: all users see all names.
     ///
     /// # Errors
-    /// Returns [`NotFound`](NamespaceError::NotFound) if no file lies in `dir`, unless it is `/`;
+    /// Returns [`NotFound`](NamespaceError::NotFound) if no file and no tree lies in `dir`, unless it is `/`;
     /// [`InvalidPath`](NamespaceError::InvalidPath) if `after` is not a valid name; or a failure of the system.
     pub fn list(&self, dir: &DirPath, after: Option<&str>, limit: usize) -> Result<Vec<ListEntry>> {
         after.map_or(Ok(()), check_name)?;
         let limit = limit.min(MAX_LIST_PAGE);
         self.readers.with(|connection| {
-            let entries = page(connection, dir, after, limit)?;
+            let mut entries = page(connection, dir, after, limit)?;
+            for name in tree_names(connection, dir, after)? {
+                if let Err(at) = entries.binary_search_by(|entry| entry.name().cmp(&name)) {
+                    entries.insert(at, ListEntry::Dir(name));
+                }
+            }
+            entries.truncate(limit);
             if entries.is_empty() && !dir.is_root() && !directory_exists(connection, dir)? {
                 return Err(NamespaceError::NotFound { path: dir.to_string() });
             }
@@ -78,11 +85,11 @@ fn page(connection: &Connection, dir: &DirPath, after: Option<&str>, limit: usiz
     Ok(entries)
 }
 
-/// Whether a file lies in the directory, at any depth.
+/// Whether a file or an attached tree lies in the directory, at any depth.
 pub(crate) fn directory_exists(connection: &Connection, dir: &DirPath) -> Result<bool> {
     let mut statement = connection
         .prepare_cached("SELECT 1 FROM files WHERE state = 1 AND path >= ? AND path < ? LIMIT 1")?;
-    Ok(statement.exists(params![dir.prefix(), dir.prefix_end()])?)
+    Ok(statement.exists(params![dir.prefix(), dir.prefix_end()])? || tree_below(connection, dir)?.is_some())
 }
 
 /// Returns the file whose path is a parent of `path`, if there is one.

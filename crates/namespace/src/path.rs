@@ -130,16 +130,21 @@ impl DirPath {
         self.0.is_empty()
     }
 
+    /// The key of a file at the same path; empty for the root.
+    pub(crate) fn key(&self) -> String {
+        self.0.replace('/', SEPARATOR.encode_utf8(&mut [0; 4]))
+    }
+
     /// The start of the keys of all files in the directory.
     pub(crate) fn prefix(&self) -> String {
-        let mut key = self.0.replace('/', SEPARATOR.encode_utf8(&mut [0; 4]));
+        let mut key = self.key();
         key.push(SEPARATOR);
         key
     }
 
     /// A key after the keys of all files in the directory.
     pub(crate) fn prefix_end(&self) -> String {
-        let mut key = self.0.replace('/', SEPARATOR.encode_utf8(&mut [0; 4]));
+        let mut key = self.key();
         key.push(AFTER_SEPARATOR);
         key
     }

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 use rusqlite::{Connection, params};
 
 use crate::access::Rules;
+use crate::attached::tree_of;
 use crate::layout::{MAX_FILE_BYTES, check_layout};
 use crate::listing::{directory_exists, file_above};
 use crate::rows::{Row, number_bytes, stored_value, to_nanos, version_bytes};
@@ -238,6 +239,7 @@ pub(crate) fn check_destination(
     }
     let conflict = match file_above(connection, path)? {
         Some(parent) => PathConflict::ParentIsFile(parent),
+        None if let Some(tree) = tree_of(connection, &path.key())? => PathConflict::InTree(tree.path),
         None if directory_exists(connection, &DirPath::from(path))? => PathConflict::IsDirectory,
         None => return Ok(None),
     };

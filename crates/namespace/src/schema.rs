@@ -18,7 +18,9 @@ pub(crate) const DATABASE_FILE: &str = "namespace.sqlite";
 /// Application id of the SQLite file ("GriN").
 const APPLICATION_ID: i64 = 0x4772_694e;
 /// Format of the tables below.
-pub(crate) const FORMAT: i64 = 4;
+pub(crate) const FORMAT: i64 = 5;
+/// Older format without attached trees.
+const WITHOUT_TREES: i64 = 4;
 /// Older format without an index of the unfinished puts of a user.
 const WITHOUT_UNFINISHED: i64 = 3;
 /// Older format in which all files are striped.
@@ -56,6 +58,9 @@ const HELD_INDEX: &str = "CREATE INDEX held ON files (lease) WHERE state = 3;";
 /// Index of puts that are in progress, or were abandoned and are not collected yet. Only rows that were live have an
 /// `owner`.
 const UNFINISHED_INDEX: &str = "CREATE INDEX unfinished ON files (who) WHERE owner IS NULL AND state <> 3;";
+const TREES_TABLE: &str =
+    "CREATE TABLE trees (path TEXT PRIMARY KEY, source TEXT NOT NULL, owner TEXT NOT NULL,
+    mode INTEGER NOT NULL, attached INTEGER NOT NULL) STRICT, WITHOUT ROWID;";
 const SEGMENTS_COLUMN: &str = "ALTER TABLE files ADD COLUMN segments INTEGER NOT NULL DEFAULT 0;";
 
 /// Opens the file in `dir` for writing, and makes it if it does not exist.
@@ -71,6 +76,7 @@ pub(crate) fn open_writer(dir: &Path) -> Result<Connection> {
         transaction.execute_batch(SCHEMA)?;
         transaction.execute_batch(HELD_INDEX)?;
         transaction.execute_batch(UNFINISHED_INDEX)?;
+        transaction.execute_batch(TREES_TABLE)?;
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
         transaction.pragma_update(None, "user_version", FORMAT)?;
         transaction.commit()?;
@@ -83,6 +89,7 @@ pub(crate) fn open_writer(dir: &Path) -> Result<Connection> {
         (WITHOUT_HELD, HELD_INDEX),
         (WITHOUT_SEGMENTS, SEGMENTS_COLUMN),
         (WITHOUT_UNFINISHED, UNFINISHED_INDEX),
+        (WITHOUT_TREES, TREES_TABLE),
     ] {
         if has_format(&connection, before)? {
             let transaction = connection.transaction()?;
@@ -140,11 +147,11 @@ fn check_format(connection: &Connection) -> Result<()> {
     }
     let parts: i64 = connection.query_row(
         "SELECT count(*) FROM sqlite_schema
-         WHERE name IN ('targets', 'files', 'live_paths', 'leases', 'garbage', 'held', 'unfinished')",
+         WHERE name IN ('targets', 'files', 'trees', 'live_paths', 'leases', 'garbage', 'held', 'unfinished')",
         [],
         |row| row.get(0),
     )?;
-    if parts != 7 {
+    if parts != 8 {
         return Err(NamespaceError::damaged(format!("{DATABASE_FILE} lacks a table or an index")));
     }
     Ok(())
@@ -170,6 +177,7 @@ mod tests {
     #[test]
     fn older_formats_are_upgraded() {
         let changes = [
+            "DROP TABLE trees; PRAGMA user_version = 4;",
             "DROP INDEX unfinished; PRAGMA user_version = 3;",
             "ALTER TABLE files DROP COLUMN segments; PRAGMA user_version = 2;",
             "DROP INDEX held; PRAGMA user_version = 1;",
@@ -183,6 +191,7 @@ mod tests {
                 let now = open_writer(dir.path()).unwrap();
                 assert_eq!(pragma(&now, "user_version").unwrap(), FORMAT);
                 now.prepare("SELECT segments FROM files").unwrap();
+                now.prepare("SELECT source FROM trees").unwrap();
             }
         }
     }

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 use rusqlite::{Connection, params};
 
 use crate::access::Rules;
+use crate::attached::{check_no_trees, tree_of};
 use crate::listing::{directory_exists, file_above};
 use crate::owner::not_found;
 use crate::puts::{check_destination, discard};
@@ -64,6 +65,9 @@ impl Namespace {
                 true => None,
                 false => Row::at(connection, &source)?,
             };
+            if file.is_none() {
+                check_no_trees(connection, &DirPath::from(&source), &source)?;
+            }
             if file.is_none() && !directory_exists(connection, &DirPath::from(&source))? {
                 return Err(not_found(&source));
             }
@@ -119,6 +123,7 @@ impl Namespace {
                     directory: false,
                 });
             }
+            check_no_trees(connection, &dir, &file)?;
             let amount = amount(connection, &dir)?;
             check_all(connection, &rules, &who, &dir, amount.files, "remove")?;
             connection
@@ -178,6 +183,10 @@ fn move_directory(
             "choose another directory",
         ));
     }
+    if let Some(tree) = tree_of(connection, &target.key())? {
+        let conflict = PathConflict::InTree(tree.path);
+        return Err(NamespaceError::Conflict { path: target.clone(), conflict });
+    }
     if Row::at(connection, target)?.is_some() {
         return Err(NamespaceError::invalid(
             format!("{target} is a file, and {source} a directory"),
@@ -227,7 +236,7 @@ fn amount(connection: &Connection, dir: &DirPath) -> Result<Amount> {
         all.bytes = all.bytes.saturating_add(row.get::<_, i64>(0)?.max(0).unsigned_abs());
         all.changed = all.changed.max(from_nanos(row.get(1)?));
     }
-    if all.files == 0 && !dir.is_root() {
+    if all.files == 0 && !directory_exists(connection, dir)? && !dir.is_root() {
         return Err(NamespaceError::NotFound { path: dir.to_string() });
     }
     Ok(all)

@@ -59,7 +59,10 @@ impl ClientFolds {
 fn with_read_ahead(mut file: FileParts) -> FileParts {
     if let Layout::Striped(striped) = &file.layout {
         for (target, part) in (0..).zip(&mut file.parts) {
-            let length = striped.object_len(target, file.length);
+            let length = match striped.is_in_place() {
+                true => file.length,
+                false => striped.object_len(target, file.length),
+            };
             *part = Arc::new(ReadAhead::new(part.clone(), length));
         }
     }

@@ -1,5 +1,7 @@
 //! A whole object as a stream. If its connection is cut, the stream asks for the remaining bytes.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_transport::{Address, Response};
@@ -27,8 +29,10 @@ pub struct ObjectStream {
     node: String,
     object: String,
     grant: String,
-    /// Bytes of the object that have arrived.
+    /// Offset of the next byte in the object.
     at: u64,
+    /// Offset of the end of the bytes that are asked for; `None` for the end of the object.
+    end: Option<u64>,
     /// `None` after a cut.
     response: Option<Response>,
     /// Bytes that have arrived and were not returned.
@@ -41,6 +45,31 @@ impl Peers {
     /// # Errors
     /// It fails if the file has no such target, and if its node cannot be reached, is silent or refuses.
     pub async fn object(&self, file: &FileMap, target: usize, grant: &str) -> Result<ObjectStream, RunError> {
+        self.object_from(file, target, grant, 0, None).await
+    }
+
+    /// Asks for a range of the object of one target.
+    ///
+    /// # Errors
+    /// It fails as [`object`](Peers::object) does.
+    pub async fn object_range(
+        &self,
+        file: &FileMap,
+        target: usize,
+        grant: &str,
+        range: Range<u64>,
+    ) -> Result<ObjectStream, RunError> {
+        self.object_from(file, target, grant, range.start, Some(range.end)).await
+    }
+
+    async fn object_from(
+        &self,
+        file: &FileMap,
+        target: usize,
+        grant: &str,
+        at: u64,
+        end: Option<u64>,
+    ) -> Result<ObjectStream, RunError> {
         let Some(place) = file.targets.get(target) else {
             return Err(RunError::Internal { what: "a request named a target that the file does not have" });
         };
@@ -50,7 +79,8 @@ impl Peers {
             node: node_name(place.number, &place.address),
             object: file.object(),
             grant: grant.to_owned(),
-            at: 0,
+            at,
+            end,
             response: None,
             unread: Bytes::new(),
         };
@@ -67,8 +97,10 @@ impl ObjectStream {
             .uri(format!("/objects/{}", self.object))
             .header(GRANT_HEADER, &self.grant);
         request = self.peers.with_verify_header(request);
-        if self.at > 0 {
-            request = request.header(header::RANGE, format!("bytes={}-", self.at));
+        let is_part = self.at > 0 || self.end.is_some();
+        if is_part {
+            let last = self.end.map_or_else(String::new, |end| end.saturating_sub(1).to_string());
+            request = request.header(header::RANGE, format!("bytes={}-{last}", self.at));
         }
         let request = request.body(Bytes::new()).map_err(|e| unavailable(&self.node, e))?;
         let client = self.peers.dialer().http(&self.address);
@@ -76,7 +108,7 @@ impl ObjectStream {
         if !response.status().is_success() {
             return Err(refusal(&self.node, &mut response).await);
         }
-        if self.at > 0 && !begins_at(&response, self.at) {
+        if is_part && !begins_at(&response, self.at) {
             return Err(unavailable(&self.node, "it sent other bytes than it was asked for"));
         }
         Ok(response)
@@ -111,6 +143,9 @@ impl ObjectStream {
     }
 
     async fn next(&mut self) -> Result<Option<Bytes>, RunError> {
+        if self.end.is_some_and(|end| self.at >= end) {
+            return Ok(None);
+        }
         let mut response = match self.response.take() {
             Some(response) => response,
             None => self.ask().await?,

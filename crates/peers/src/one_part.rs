@@ -1,14 +1,15 @@
 //! A file on storage nodes as one part, for folds and reads far from the nodes.
 //!
 //! A range of a striped file is one range of the object on each target, for stripes of any size. So a block takes one
-//! request to each node that has some of its bytes, and all requests run at once.
+//! request to each node that has some of its bytes, and the requests run at once. In a file of an attached tree each
+//! stripe is a range of its own.
 
 use std::sync::Arc;
 
-use futures_util::future::try_join_all;
+use futures_util::stream::{StreamExt, TryStreamExt, iter};
 use gristmill_layout::{Layout, Striped};
 use gristmill_runtime::{FileParts, Part, Placement, RunError, combine_versions};
-use gristmill_wire::FileMap;
+use gristmill_wire::{FAN_IN, FileMap};
 
 use crate::bytes::{RemotePart, remote_parts};
 use crate::{AT_CLIENT, Peers};
@@ -44,7 +45,7 @@ pub fn whole_file(peers: &Peers, file: &FileMap, grant: &Arc<str>) -> Result<Fil
     })
 }
 
-/// The bytes of a read that lie on one target: a range of its object.
+/// Bytes of a read that lie together on one target: a range of its object.
 struct ObjectRange {
     target: usize,
     offset: u64,
@@ -54,17 +55,20 @@ struct ObjectRange {
 impl WholeFile {
     fn object_ranges(&self, offset: u64, len: u64) -> Vec<ObjectRange> {
         let mut ranges: Vec<ObjectRange> = Vec::new();
-        let mut places = vec![None; self.parts.len()];
+        // The last range of each target.
+        let mut places: Vec<Option<usize>> = vec![None; self.parts.len()];
         for extent in self.layout.extents(offset..offset.saturating_add(len)) {
             let target = extent.target as usize;
             let Some(place) = places.get_mut(target) else { continue };
-            let at = *place.get_or_insert_with(|| {
-                ranges.push(ObjectRange { target, offset: extent.object_offset, bytes: Vec::new() });
-                ranges.len() - 1
-            });
-            if let Some(range) = ranges.get_mut(at) {
-                let grown = range.bytes.len() + (extent.file.end - extent.file.start) as usize;
-                range.bytes.resize(grown, 0);
+            let len = (extent.file.end - extent.file.start) as usize;
+            match place.and_then(|at| ranges.get_mut(at)) {
+                Some(last) if last.offset + last.bytes.len() as u64 == extent.object_offset => {
+                    last.bytes.resize(last.bytes.len() + len, 0);
+                }
+                _ => {
+                    *place = Some(ranges.len());
+                    ranges.push(ObjectRange { target, offset: extent.object_offset, bytes: vec![0; len] });
+                }
             }
         }
         ranges
@@ -84,14 +88,15 @@ impl Part for WholeFile {
             let part = self.parts.get(range.target)?;
             Some(part.fetch_range(range.offset, &mut range.bytes))
         });
-        self.peers.received().count_waiting(|| self.peers.wait(try_join_all(reads)))?;
+        let reads = iter(reads).buffer_unordered(FAN_IN).try_collect::<()>();
+        self.peers.received().count_waiting(|| self.peers.wait(reads))?;
         let mut done = 0;
         for extent in self.layout.extents(offset..offset.saturating_add(buffer.len() as u64)) {
             let len = (extent.file.end - extent.file.start) as usize;
-            let from = ranges.iter().find(|range| range.target == extent.target as usize);
-            let from = from.and_then(|range| {
-                let at = usize::try_from(extent.object_offset - range.offset).ok()?;
-                range.bytes.get(at..at + len)
+            let mut from = ranges.iter().filter(|range| range.target == extent.target as usize);
+            let from = from.find_map(|range| {
+                let at = usize::try_from(extent.object_offset.checked_sub(range.offset)?).ok()?;
+                range.bytes.get(at..at.checked_add(len)?)
             });
             let (Some(from), Some(to)) = (from, buffer.get_mut(done..done + len)) else { break };
             to.copy_from_slice(from);

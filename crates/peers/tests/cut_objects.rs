@@ -41,6 +41,7 @@ async fn read(reactions: &[Reaction]) -> (Result<Vec<u8>, RunError>, Vec<usize>)
         first: 0,
         record: None,
         segments: false,
+        attached: None,
         targets: vec![place],
     };
     let mut asked = Vec::new();

@@ -18,6 +18,7 @@ fn file(length: u64, unit: u64, targets: u32) -> FileMap {
         first: 0,
         record: None,
         segments: false,
+        attached: None,
         targets: (0..targets).map(place).collect(),
     }
 }

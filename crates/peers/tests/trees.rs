@@ -50,7 +50,7 @@ proptest! {
             .map(|(number, n)| TargetPlace { number: 100 + number, address: format!("n{n}:1"), version: 1 });
         let file = FileMap {
             id: "0".repeat(32), path: "/f".into(), length: 1, unit: 1, first: 0, record: None,
-            segments: false, targets: targets.collect(),
+            segments: false, attached: None, targets: targets.collect(),
         };
         let shards = shards(&file);
         let mut expected: BTreeMap<String, Vec<u32>> = BTreeMap::new();

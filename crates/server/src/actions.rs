@@ -6,6 +6,7 @@ use gristmill_wire::action::{self, names};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::attached::see;
 use crate::error::{Answer, Refusal};
 use crate::join::admit;
 use crate::shared::Shared;
@@ -31,7 +32,7 @@ const fn action(name: &'static str, what: &'static str, answer: fn(&Call<'_>) ->
 }
 
 /// All actions: the node answers them, and lists them in errors and in ListActions.
-pub(crate) const ACTIONS: [Action; 18] = [
+pub(crate) const ACTIONS: [Action; 22] = [
     action(names::OPEN, "a file and a grant to read it", |call| {
         reply(&call.shared.open(call.principal, &call.read::<action::Open>()?.path)?)
     }),
@@ -41,7 +42,9 @@ pub(crate) const ACTIONS: [Action; 18] = [
     action(names::STAT, "what is known about a file", |call| {
         reply(&call.shared.stat(call.principal, &call.read::<action::PathRequest>()?.path)?)
     }),
-    action(names::LIST, "the names of a directory", |call| reply(&call.shared.list(&call.read()?)?)),
+    action(names::LIST, "the names of a directory", |call| {
+        reply(&call.shared.list(call.principal, &call.read()?)?)
+    }),
     action(names::CREATE, "begins a put", |call| reply(&call.shared.create(call.principal, &call.read()?)?)),
     action(names::COMMIT, "makes what was put visible", |call| {
         reply(&call.shared.commit(call.principal, &call.read()?)?)
@@ -68,10 +71,20 @@ pub(crate) const ACTIONS: [Action; 18] = [
         reply(&call.shared.rename(call.principal, &call.read()?)?)
     }),
     action(names::USAGE, "how much a file or a directory is", |call| {
-        reply(&call.shared.usage(&call.read()?)?)
+        reply(&call.shared.usage(call.principal, &call.read()?)?)
     }),
     action(names::CHMOD, "changes who may read and write a file", |call| {
         reply(&call.shared.chmod(call.principal, &call.read()?)?)
+    }),
+    action(names::ATTACH, "a folder outside the cluster appears under a path", |call| {
+        reply(&call.shared.attach(call.principal, &call.read()?)?)
+    }),
+    action(names::DETACH, "an attached tree disappears", |call| {
+        reply(&call.shared.detach(call.principal, &call.read()?)?)
+    }),
+    action(names::TREES, "the attached trees", |call| reply(&call.shared.attached_trees(call.principal)?)),
+    action(names::SEE_TREE, "whether a storage node reaches a tree, for the entry node", |call| {
+        reply(&see(call.shared, &call.read()?)?)
     }),
     action(names::NODES, "the storage nodes", |call| {
         call.shared.ready()?;

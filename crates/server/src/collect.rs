@@ -101,6 +101,7 @@ pub(crate) fn objects_of(id: &str, targets: Vec<TargetPlace>) -> FileMap {
         first: 0,
         record: None,
         segments: false,
+        attached: None,
         targets,
     }
 }
@@ -188,8 +189,17 @@ mod tests {
         let id = blocking(begun).await.unwrap().to_string();
         let place = TargetPlace { number: 0, address: test.address.clone(), version: 0 };
         let (path, targets) = ("/over".to_owned(), vec![place]);
-        let file =
-            FileMap { id, path, length: 0, unit: 64, first: 0, record: None, segments: false, targets };
+        let file = FileMap {
+            id,
+            path,
+            length: 0,
+            unit: 64,
+            first: 0,
+            record: None,
+            segments: false,
+            attached: None,
+            targets,
+        };
         let object = ObjectId::new(&file.object()).unwrap();
         (file, object)
     }

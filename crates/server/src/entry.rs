@@ -3,13 +3,16 @@
 use std::collections::HashMap;
 use std::time::UNIX_EPOCH;
 
-use gristmill_namespace::{Access, DirPath, FileEntry, FilePath, ListEntry, Mode, Namespace, Principal};
+use gristmill_namespace::{
+    Access, DirPath, FileEntry, FilePath, ListEntry, Mode, Namespace, NamespaceError, Principal,
+};
 use gristmill_runtime::ErrorKind;
 use gristmill_wire::action::{
     Attempt, Batch, Entry, FileInfo, List, Listing, Node, Nodes, Open, Opened, Outcome, PathRequest, SetMode,
 };
 use gristmill_wire::{FileMap, GRANT_SECONDS, Grant, Rights, TargetPlace};
 
+use crate::attached::at_once;
 use crate::error::{Answer, Refusal};
 use crate::limits::PUT_LEASE;
 use crate::puts::outcome;
@@ -45,8 +48,11 @@ impl Shared {
     pub fn open_many(&self, principal: &Principal, many: &Batch<Open>) -> Answer<Batch<Outcome<Opened>>> {
         self.ready()?;
         let addresses = self.addresses()?;
-        let opened = many.each.iter().map(|open| self.open_at(principal, &open.path, &addresses));
-        Ok(Batch { each: opened.map(outcome).collect() })
+        let open = |open: &Open| outcome(self.open_at(principal, &open.path, &addresses));
+        if self.namespace()?.trees()?.is_empty() {
+            return Ok(Batch { each: many.each.iter().map(open).collect() });
+        }
+        Ok(Batch { each: at_once(&many.each, open)? })
     }
 
     /// Opens a file whose targets have these addresses.
@@ -70,8 +76,13 @@ impl Shared {
         path: &str,
         addresses: &HashMap<u32, String>,
     ) -> Answer<FileInfo> {
-        let entry = self.namespace()?.lookup(principal, &FilePath::parse(path)?, Access::Read)?;
-        Ok(info(&entry, addresses))
+        match self.namespace()?.lookup(principal, &FilePath::parse(path)?, Access::Read) {
+            Ok(entry) => Ok(info(&entry, addresses)),
+            Err(error @ NamespaceError::NotFound { .. }) => {
+                self.stat_attached(principal, path, addresses)?.ok_or_else(|| error.into())
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Renews the lease of a put.
@@ -100,10 +111,14 @@ impl Shared {
         Ok(self.namespace()?.set_mode(principal, &FilePath::parse(&change.path)?, Mode::new(change.mode)?)?)
     }
 
-    /// Lists the names of a directory, with information about its files. This needs no right to read the files.
-    pub fn list(&self, list: &List) -> Answer<Listing> {
-        let found = self.namespace()?.list(&DirPath::parse(&list.path)?, list.after.as_deref(), LIST_PAGE)?;
+    /// Lists the names of a directory, with information about its files. This needs no right to read the files, except in
+    /// an attached tree.
+    pub fn list(&self, principal: &Principal, list: &List) -> Answer<Listing> {
         let addresses = self.addresses()?;
+        if let Some(listing) = self.list_attached(principal, list, &addresses)? {
+            return Ok(listing);
+        }
+        let found = self.namespace()?.list(&DirPath::parse(&list.path)?, list.after.as_deref(), LIST_PAGE)?;
         let more = found.len() == LIST_PAGE;
         let entry = |found: ListEntry| Entry {
             name: found.name().to_owned(),
@@ -111,8 +126,10 @@ impl Shared {
                 ListEntry::Dir(_) => None,
                 ListEntry::File(file) => Some(info(&file, &addresses)),
             },
+            unreadable: None,
         };
-        Ok(Listing { entries: found.into_iter().map(entry).collect(), more })
+        let entries = found.into_iter().map(entry).collect();
+        Ok(Listing { entries, more, next: None, may_lack_names: false })
     }
 
     /// Lists the storage nodes.
@@ -142,6 +159,7 @@ pub(crate) fn info(entry: &FileEntry, addresses: &HashMap<u32, String>) -> FileI
             first: entry.first,
             record: entry.record,
             segments: entry.segments,
+            attached: None,
             targets: places.map(|(number, version)| place(*number, addresses, *version)).collect(),
         },
         owner: entry.owner.to_string(),

@@ -27,6 +27,7 @@ mod actions;
 mod active_uploads;
 mod answer;
 mod arriving_body;
+mod attached;
 mod blocking;
 #[cfg(test)]
 mod bounds_tests;

@@ -264,6 +264,27 @@ pub const FREE_ANSWER_BYTES: usize = 64 << 10;
 /// the room.
 pub const ANSWER_STALL: Duration = Duration::from_secs(60);
 
+/// Most attached trees that a node keeps open.
+pub const MAX_OPEN_TREES: usize = 64;
+
+/// Time after which the entry node asks again which nodes reach an attached tree.
+pub const SEE_AGAIN: Duration = Duration::from_secs(30);
+
+/// Longest wait of the entry node for the answer of a node whether it reaches an attached tree.
+pub const SEE_TIME: Duration = Duration::from_secs(5);
+
+/// Smallest stripe unit of a file of an attached tree, in bytes.
+pub const MIN_TREE_STRIPE: u64 = 8 << 20;
+
+/// Most stripes of a file of an attached tree.
+pub const MAX_TREE_STRIPES: u64 = 16_384;
+
+/// Most files and directories of an attached tree that are counted for its size.
+pub const MAX_COUNTED: u64 = 1 << 20;
+
+/// Most files of attached trees whose states the entry node looks up at once for one request.
+pub const STATS_AT_ONCE: usize = 16;
+
 /// Longest line that a request may allow, in bytes.
 pub const MAX_MAX_RECORD: u64 = 32 << 20;
 

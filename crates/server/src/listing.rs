@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
 use futures_util::stream::{self, Stream};
+use gristmill_namespace::Principal;
 use gristmill_runtime::ErrorKind;
 use gristmill_wire::action::{Entry, List};
 
@@ -16,8 +17,8 @@ use crate::shared::Shared;
 /// Pages of the names of a directory, up to the bound of a listing.
 pub(crate) struct Pages {
     shared: Arc<Shared>,
-    path: String,
-    after: Option<String>,
+    principal: Principal,
+    list: List,
     /// Number of names that may still follow.
     left: usize,
     /// Whether the directory has more names.
@@ -31,10 +32,12 @@ impl Pages {
     ///
     /// # Errors
     /// Returns an error if there is no memory for a page.
-    pub fn new(shared: Arc<Shared>, principal: &Arc<str>, path: String, most: usize) -> Answer<Pages> {
-        let mut room = shared.requests.room(principal);
+    pub fn new(shared: Arc<Shared>, account: &Arc<str>, path: String, most: usize) -> Answer<Pages> {
+        let principal = account.parse()?;
+        let mut room = shared.requests.room(account);
         room.grow(PAGE_BYTES)?;
-        Ok(Pages { shared, path, after: None, left: most, more: true, _room: room })
+        let list = List { path, ..List::default() };
+        Ok(Pages { shared, principal, list, left: most, more: true, _room: room })
     }
 
     /// The next names. `None` after the last.
@@ -45,10 +48,10 @@ impl Pages {
         if !self.more || self.left == 0 {
             return Ok(None);
         }
-        let (shared, list) =
-            (self.shared.clone(), List { path: self.path.clone(), after: self.after.take() });
-        let page = blocking(move || shared.list(&list)).await?;
-        self.after = page.entries.last().map(|entry| entry.name.clone());
+        let (shared, principal, list) = (self.shared.clone(), self.principal.clone(), self.list.clone());
+        let page = blocking(move || shared.list(&principal, &list)).await?;
+        self.list.after = page.entries.last().map(|entry| entry.name.clone());
+        self.list.from = page.next;
         self.left = self.left.saturating_sub(page.entries.len());
         self.more = page.more;
         Ok(Some(page.entries))

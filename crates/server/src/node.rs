@@ -13,6 +13,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
+use crate::attached::{OpenTrees, Sight};
 use crate::blocking::blocking;
 use crate::checks::Checks;
 use crate::cluster::LastAnswer;
@@ -144,6 +145,8 @@ impl Node {
             identities,
             address: options.advertise.clone().unwrap_or_else(|| address.to_string()),
             namespace,
+            trees: OpenTrees::new(Handle::current()),
+            sight: Sight::default(),
             entry: options.join.clone(),
             garbage: Notify::new(),
             folds: Turns::new(MAX_FOLDS, MAX_WAITING + MAX_GROUP_WORK),

@@ -27,7 +27,7 @@ use crate::limits::{BODY_TIME, EXTENT_TIME, MAX_EXTENT_BYTES, MAX_EXTENTS};
 use crate::no_route::Named;
 use crate::range::{RequestedRange, requested_range};
 use crate::shared::Shared;
-use crate::{target, upload};
+use crate::{attached, target, upload};
 
 /// The routes.
 pub(crate) fn routes() -> Router<Arc<Shared>> {
@@ -126,7 +126,10 @@ impl Shared {
 }
 
 async fn read(State(shared): State<Arc<Shared>>, Named(name): Named, headers: HeaderMap) -> Answer<Response> {
-    let object = object(&shared, &name, &headers, Rights::Read)?;
+    let mut object = object(&shared, &name, &headers, Rights::Read)?;
+    if let Some(attached) = object.grant.file.attached.take() {
+        return attached::read(&shared, object.grant, attached, &headers).await;
+    }
     let store = shared.store.clone();
     let (id, at) = (object.id.clone(), read_options(object.version, &headers));
     let path = object.grant.file.path.clone();
@@ -216,12 +219,17 @@ async fn extents(
     let (store, id, at) = (shared.store.clone(), object.id, read_options(object.version, &headers));
     let path = object.grant.file.path.clone();
     let normal = shared.contention.normal.begin();
-    let mut room = shared.extents.room(&object.grant.principal.as_str().into());
+    let grant = object.grant;
+    let mut room = shared.extents.room(&grant.principal.as_str().into());
     room.grow_within(total as usize, EXTENT_TIME).await?;
     let state = shared.clone();
     // The room moves into the work, which continues if the client has gone.
     let (bytes, room) = blocking(move || {
         let mut buffer = vec![0; total as usize];
+        if let Some(attached) = &grant.file.attached {
+            attached::read_extents(&state, &grant, attached, &extents, &mut buffer)?;
+            return Ok((buffer, room));
+        }
         store.read_extents(&id, &extents, &mut buffer, at).map_err(|e| state.store_refusal(&path, e))?;
         Ok::<_, Refusal>((buffer, room))
     })

@@ -119,6 +119,9 @@ fn own_file(
     sealed: &Arc<str>,
     verify: bool,
 ) -> Result<gristmill_runtime::FileParts, RunError> {
+    if let Some(attached) = &map.attached {
+        return crate::attached::own_parts(shared, map, attached);
+    }
     let mut file = file_parts(&shared.peers.verifying(verify), map, sealed, ON_STORAGE)?;
     let object = ObjectId::new(&map.object()).map_err(StoreError::from)?;
     for ((target, place), part) in (0..).zip(&map.targets).zip(&mut file.parts) {

@@ -79,6 +79,7 @@ impl Shared {
             first: file.first,
             record: file.record,
             segments: file.segments,
+            attached: None,
             targets: file.targets.iter().map(|number| place(*number, addresses, 0)).collect(),
         };
         // The same bounds apply to readers of the file.

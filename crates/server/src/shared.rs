@@ -13,6 +13,7 @@ use gristmill_wire::{Grant, Key, MAX_DEPTH, Rights};
 use tokio::sync::Notify;
 
 use crate::active_uploads::ActiveUploads;
+use crate::attached::{OpenTrees, Sight};
 use crate::checks::Checks;
 use crate::cluster::LastAnswer;
 use crate::contention::Contention;
@@ -46,6 +47,10 @@ pub(crate) struct Shared {
     pub address: String,
     /// The namespace, on the entry node.
     pub namespace: Option<Namespace>,
+    /// Attached trees that this node has open.
+    pub trees: OpenTrees,
+    /// The nodes that reach attached trees, on the entry node.
+    pub sight: Sight,
     /// Address of the entry node, on other nodes.
     pub entry: Option<String>,
     /// Notified when there may be objects to remove.

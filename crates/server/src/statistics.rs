@@ -48,9 +48,19 @@ pub(crate) struct StatisticsStore {
     failed: AtomicU64,
 }
 
+/// Where a book is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum BookPlace {
+    /// In a file too, as long as its object exists.
+    File,
+    /// In memory only, for a file of an attached tree, which this node does not manage.
+    Memory,
+}
+
 /// A book in memory.
 struct OpenBook {
     owner: Owner,
+    place: BookPlace,
     book: Mutex<State>,
     /// Held while the file is written or removed.
     file: Mutex<()>,
@@ -114,7 +124,7 @@ impl StatisticsStore {
     }
 
     /// Opens the book of an object. `None` if there is no room for it in memory. Blocks.
-    fn open_book(&self, owner: Owner) -> Option<Arc<OpenBook>> {
+    fn open_book(&self, owner: Owner, place: BookPlace) -> Option<Arc<OpenBook>> {
         let mut open = lock(&self.open);
         let (books, clock) = &mut *open;
         *clock += 1;
@@ -135,11 +145,14 @@ impl StatisticsStore {
                 self.discard(&old);
             }
         }
-        let book = Book::read(&self.path(&owner.object), &owner).unwrap_or_default();
+        let book = match place {
+            BookPlace::File => Book::read(&self.path(&owner.object), &owner).unwrap_or_default(),
+            BookPlace::Memory => Book::default(),
+        };
         self.bytes.fetch_add(book.bytes(), Ordering::Relaxed);
         let id = owner.object.clone();
         let state = State { book, ..State::default() };
-        let kept = Arc::new(OpenBook { owner, book: Mutex::new(state), file: Mutex::default() });
+        let kept = Arc::new(OpenBook { owner, place, book: Mutex::new(state), file: Mutex::default() });
         books.insert(id, (kept.clone(), now));
         Some(kept)
     }
@@ -173,6 +186,9 @@ impl StatisticsStore {
 
     /// Writes a changed book to its file. Blocks.
     fn write(&self, kept: &OpenBook) {
+        if kept.place == BookPlace::Memory {
+            return;
+        }
         let _writing = lock(&kept.file);
         let bytes = {
             let mut state = lock(&kept.book);
@@ -255,11 +271,12 @@ pub(crate) fn request_statistics(
     let (chunks, key) = (run.chunks.clone()?, run.kernel.summary_key()?);
     let here = |file: &&FileMap| {
         let place = file.targets.iter().find(|place| place.number == number)?;
-        Some(Owner { object: ObjectId::new(&file.object()).ok()?, version: place.version })
+        let owner = Owner { object: ObjectId::new(&file.object()).ok()?, version: place.version };
+        Some((owner, if file.attached.is_some() { BookPlace::Memory } else { BookPlace::File }))
     };
     // The book belongs to the first file with an object on this node.
-    let owner = files.iter().find_map(here)?;
-    let kept = books.open_book(owner)?;
+    let (owner, place) = files.iter().find_map(here)?;
+    let kept = books.open_book(owner, place)?;
     let mut seed = Context::new(&SHA256);
     let files = files.iter().map(|file| file_identity(file));
     for part in [key, chunks.array_identity()].into_iter().chain(files) {

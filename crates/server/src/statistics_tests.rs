@@ -40,6 +40,7 @@ impl World {
             first: 0,
             record: None,
             segments: false,
+            attached: None,
             targets: Vec::new(),
         };
         let id = ObjectId::new(&file.object()).unwrap();

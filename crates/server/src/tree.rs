@@ -25,7 +25,10 @@ impl Shared {
     }
 
     /// Amount of a file, or of all files in a directory.
-    pub fn usage(&self, path: &PathRequest) -> Answer<Amount> {
+    pub fn usage(&self, principal: &Principal, path: &PathRequest) -> Answer<Amount> {
+        if let Some(amount) = self.usage_attached(principal, &path.path)? {
+            return Ok(amount);
+        }
         Ok(amount(&self.namespace()?.usage(&path.path)?))
     }
 }

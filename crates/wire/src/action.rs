@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::bounded::at_most;
-use crate::{ErrorBody, FileMap, MAX_FILE_TARGETS, MAX_REQUEST_BYTES, WireError};
+use crate::{ErrorBody, FileMap, MAX_FILE_TARGETS, MAX_REQUEST_BYTES, TreeSource, WireError};
 
 /// Names of the actions.
 pub mod names {
@@ -40,6 +40,15 @@ pub mod names {
     pub const USAGE: &str = "usage";
     /// [`SetMode`](super::SetMode) to nothing.
     pub const CHMOD: &str = "chmod";
+    /// [`Attach`](super::Attach) to [`Tree`](super::Tree): a folder outside the cluster appears under a path.
+    pub const ATTACH: &str = "attach";
+    /// [`PathRequest`](super::PathRequest) to nothing: an attached tree disappears. Its files stay where they are.
+    pub const DETACH: &str = "detach";
+    /// Nothing to [`Trees`](super::Trees).
+    pub const TREES: &str = "trees";
+    /// [`SeeTree`](super::SeeTree) to [`SeenTree`](super::SeenTree), of the entry node to a storage node: whether it
+    /// reaches a tree.
+    pub const SEE_TREE: &str = "see-tree";
     /// Nothing to [`Nodes`](super::Nodes).
     pub const NODES: &str = "nodes";
     /// [`Join`](super::Join) to [`Joined`](super::Joined): registers a storage node.
@@ -91,7 +100,7 @@ pub struct FileInfo {
     /// Permission bits, `0o644`; `"644"` in JSON.
     #[serde(with = "crate::mode")]
     pub mode: u16,
-    /// The time when it became visible, in seconds since 1970.
+    /// The time when it became visible, in seconds since 1970; 0 for a file of an attached tree.
     pub created: u64,
 }
 
@@ -191,7 +200,7 @@ impl Receipt {
 }
 
 /// A request for the names in a directory.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct List {
     /// The directory.
@@ -199,15 +208,24 @@ pub struct List {
     /// Only names after this one are listed.
     #[serde(default)]
     pub after: Option<String>,
+    /// The list goes on from this place, the [`next`](Listing::next) of the page before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
 }
 
 /// Names in a directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listing {
-    /// Entries in ascending order.
+    /// Entries in ascending order of their names. In an attached tree the order is that of its storage.
     pub entries: Vec<Entry>,
-    /// Whether there are more names after the last one.
+    /// Whether there are more names.
     pub more: bool,
+    /// The place where the next page begins, in an attached tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+    /// Whether the list may lack names: web servers do not promise to list all files.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_lack_names: bool,
 }
 
 /// One name in a directory.
@@ -217,6 +235,86 @@ pub struct Entry {
     pub name: String,
     /// Information about the file; `None` for a directory.
     pub info: Option<FileInfo>,
+    /// The reason why it is neither file nor directory: a link that leads nowhere, a pipe. `info` is `None` then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unreadable: Option<String>,
+}
+
+/// A request to attach a tree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Attach {
+    /// Absolute path under which the files appear.
+    pub path: String,
+    /// The tree.
+    pub source: TreeSource,
+    /// Permission bits of all its files, `"644"` in JSON. Only the bits for reading count.
+    #[serde(with = "crate::mode")]
+    pub mode: u16,
+}
+
+/// An attached tree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tree {
+    /// The path under which its files appear.
+    pub path: String,
+    /// The tree.
+    pub source: TreeSource,
+    /// The owner of all its files: the user who attached it.
+    pub owner: String,
+    /// Permission bits of all its files, `"644"` in JSON.
+    #[serde(with = "crate::mode")]
+    pub mode: u16,
+    /// The time when it was attached, in seconds since 1970.
+    pub attached: u64,
+    /// The targets whose nodes reach it.
+    #[serde(deserialize_with = "at_most::<_, _, MAX_FILE_TARGETS>")]
+    pub seen_by: Vec<u32>,
+    /// The reason why the entry node does not reach it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
+}
+
+/// The attached trees.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trees {
+    /// Trees in the order of their paths.
+    pub trees: Vec<Tree>,
+}
+
+/// Most names that the entry node asks about in [`SeeTree`].
+pub const MAX_SEEN_NAMES: usize = 16;
+
+/// A question of the entry node: whether a storage node reaches a tree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SeeTree {
+    /// The tree.
+    pub source: TreeSource,
+    /// Some names in the root of the tree, which the node must find too.
+    #[serde(deserialize_with = "at_most::<_, _, MAX_SEEN_NAMES>")]
+    pub names: Vec<String>,
+    /// The time of the question, in seconds since 1970. Nodes refuse old questions.
+    pub at: u64,
+    /// Signature of the other fields with the key of the cluster.
+    pub seal: String,
+}
+
+impl SeeTree {
+    /// The text that is signed.
+    ///
+    /// # Errors
+    /// The error is [`WireError::Malformed`] if the fields cannot be written as JSON.
+    pub fn signed_text(&self) -> Result<Vec<u8>, WireError> {
+        encode(&("see-tree", &self.source, &self.names, self.at))
+    }
+}
+
+/// The answer to [`SeeTree`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeenTree {
+    /// The reason why the node does not reach the tree; `None` if it does.
+    pub why_not: Option<String>,
 }
 
 /// Number and size of files.

@@ -10,6 +10,7 @@
 //! - [`RunRequest`]: a kernel over a file by path, for any Flight client; the answer is typed record batches.
 //! - [`FoldRequest`]: one pass over the records of one node's targets, and of further nodes that this node asks; the
 //!   answer is [`Frame`]s.
+//! - [`AttachedFile`]: a file that lies in storage outside the cluster, and that nodes read there.
 //! - [`action`]: management of files, as JSON.
 //! - [`NodeLoad`] and [`NodeStatus`]: the work of a node, for placement and for display.
 //! - [`ScrubStep`]: the result of a comparison of bytes with their checksums.
@@ -23,7 +24,7 @@
 //! let target = TargetPlace { number: 0, address: "127.0.0.1:7441".into(), version: 3 };
 //! let file = FileMap {
 //!     id: "0".repeat(32), path: "/data.f64".into(), length: 800, unit: 1 << 20, first: 0,
-//!     record: None, segments: false, targets: vec![target],
+//!     record: None, segments: false, attached: None, targets: vec![target],
 //! };
 //! let grant = Grant { principal: "alice".into(), rights: Rights::Read, file, expires: 2_000_000_000 };
 //! let sealed = key.seal(&grant)?;
@@ -35,6 +36,7 @@
 
 pub mod action;
 mod array;
+mod attached;
 mod bounded;
 mod error;
 mod fold;
@@ -54,6 +56,7 @@ mod scrub;
 mod status;
 
 pub use array::{ArraySpec, grid};
+pub use attached::{AttachedFile, MAX_TREE_URL_BYTES, TreeSource};
 pub use error::{ErrorBody, MAX_RETRY_AFTER, WireError};
 pub use fold::{Asker, FoldRequest, GroupSpec, MAX_ASKER_NAME, NodeShard};
 pub use frame::{Frame, MAX_FRAME_BYTES, TallyFrame};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use gristmill_layout::{LayoutError, MAX_FILE_BYTES, Striped};
 use serde::{Deserialize, Serialize};
 
-use crate::{MAX_FILE_TARGETS, WireError};
+use crate::{AttachedFile, MAX_FILE_TARGETS, WireError};
 
 /// Start of the names of objects that hold files.
 pub const OBJECT_PREFIX: &str = "file-";
@@ -43,6 +43,10 @@ pub struct FileMap {
     /// ([`SegmentTable`](gristmill_layout::SegmentTable)). `unit` and `first` have no meaning then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub segments: bool,
+    /// Where the file lies outside the cluster, if it is in an attached tree. Then there are no objects: each target reads
+    /// the whole file there, and the stripes say which records each one owns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attached: Option<AttachedFile>,
     /// Targets in the order of the layout.
     pub targets: Vec<TargetPlace>,
 }
@@ -59,7 +63,8 @@ impl FileMap {
 
     fn stripes(&self) -> Result<Striped, LayoutError> {
         let targets = u32::try_from(self.targets.len()).unwrap_or(u32::MAX);
-        Striped::new(self.unit, targets, self.first)
+        let stripes = Striped::new(self.unit, targets, self.first)?;
+        Ok(if self.attached.is_some() { stripes.in_place() } else { stripes })
     }
 
     /// Name of the object on every target.
@@ -106,7 +111,7 @@ impl FileMap {
             return Some(all);
         }
         all.path = format!("{} and {more} more", first.path);
-        (all.first, all.record, all.segments) = (0, None, true);
+        (all.first, all.record, all.segments, all.attached) = (0, None, true, None);
         all.targets = targets.into_values().collect();
         Some(all)
     }
@@ -122,6 +127,12 @@ impl FileMap {
         }
         if self.targets.is_empty() || self.targets.len() > MAX_FILE_TARGETS {
             return bad(format!("it has {} targets, not 1 to {MAX_FILE_TARGETS}", self.targets.len()));
+        }
+        if let Some(attached) = &self.attached {
+            attached.check()?;
+            if self.segments {
+                return bad("a file of an attached tree has no pieces".into());
+            }
         }
         if self.length > MAX_FILE_BYTES {
             return bad(format!("its length of {} bytes is too large", self.length));
@@ -150,6 +161,7 @@ mod tests {
             first,
             record: None,
             segments: false,
+            attached: None,
             targets: (0..targets).map(place).collect(),
         }
     }

@@ -5,7 +5,9 @@ use std::fmt::Debug;
 
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_wire::action::*;
-use gristmill_wire::{ErrorBody, FileMap, MAX_REQUEST_BYTES, MAX_RETRY_AFTER, TargetPlace, WireError};
+use gristmill_wire::{
+    AttachedFile, ErrorBody, FileMap, MAX_REQUEST_BYTES, MAX_RETRY_AFTER, TargetPlace, TreeSource, WireError,
+};
 use proptest::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -20,15 +22,27 @@ fn number() -> impl Strategy<Value = u64> {
 }
 
 prop_compose! {
+    fn attached()(
+        (url, key, stamp) in any::<(String, String, String)>(),
+        (endpoint, region) in any::<(Option<String>, Option<String>)>(),
+        (anonymous, allow_local, without_change_time, with_all_rights) in any::<(bool, bool, bool, bool)>(),
+    ) -> AttachedFile {
+        let tree = TreeSource { url, endpoint, region, anonymous, allow_local, without_change_time };
+        AttachedFile { tree, key, stamp, with_all_rights }
+    }
+}
+
+prop_compose! {
     fn info()(
         (id, path, owner) in any::<(String, String, String)>(),
         (length, unit, created) in (number(), number(), number()),
         (first, mode, record, segments) in any::<(u32, u16, Option<u64>, bool)>(),
+        attached in prop::option::of(attached()),
         targets in prop::collection::vec((any::<u32>(), any::<String>(), number()), 0..4),
     ) -> FileInfo {
         let targets = targets.into_iter()
             .map(|(number, address, version)| TargetPlace { number, address, version }).collect();
-        FileInfo { file: FileMap { id, path, length, unit, first, record, segments, targets }, owner, mode, created }
+        FileInfo { file: FileMap { id, path, length, unit, first, record, segments, attached, targets }, owner, mode, created }
     }
 }
 
@@ -52,9 +66,21 @@ proptest! {
         let receipts: Vec<_> = receipts.into_iter()
             .map(|receipt| receipt.map(|(length, data, version, sum, seal)| Receipt { length, data, version, sum, seal })).collect();
         same(Commit { id: c.clone(), length: n, receipts })?;
-        same(List { path: a.clone(), after: flag.then(|| b.clone()) })?;
-        let entries = vec![Entry { name: a.clone(), info: Some(info) }, Entry { name: b.clone(), info: None }];
-        same(Listing { entries, more: flag })?;
+        same(List { path: a.clone(), after: flag.then(|| b.clone()), from: (!flag).then(|| c.clone()) })?;
+        let source = TreeSource { url: a.clone(), ..TreeSource::default() };
+        same(Attach { path: b.clone(), source: source.clone(), mode })?;
+        let tree = Tree {
+            path: a.clone(), source: source.clone(), owner: b.clone(), mode, attached: n, seen_by: vec![number],
+            failed: flag.then(|| c.clone()),
+        };
+        same(Trees { trees: vec![tree] })?;
+        same(SeeTree { source, names: vec![a.clone()], at: m, seal: c.clone() })?;
+        same(SeenTree { why_not: flag.then(|| c.clone()) })?;
+        let entries = vec![
+            Entry { name: a.clone(), info: Some(info), unreadable: None },
+            Entry { name: b.clone(), info: None, unreadable: flag.then(|| c.clone()) },
+        ];
+        same(Listing { entries, more: flag, next: maybe.map(|n| n.to_string()), may_lack_names: !flag })?;
         same(SetMode { path: a.clone(), mode })?;
         same(Join { target: a.clone(), address: b.clone(), at: m, seal: c.clone() })?;
         same(Joined { number })?;

@@ -24,6 +24,7 @@ fn grant() -> Grant {
         first: 1,
         record: Some(8),
         segments: false,
+        attached: None,
         targets: vec![target(0), target(1)],
     };
     Grant { principal: "alice".into(), rights: Rights::Read, file, expires: NOW }
@@ -61,7 +62,7 @@ proptest! {
         let first = first.index(targets.len()) as u32;
         let targets: Vec<_> = targets.into_iter()
             .map(|(number, address, version)| TargetPlace { number, address, version }).collect();
-        let file = FileMap { id, path, length, unit, first, record, segments: false, targets };
+        let file = FileMap { id, path, length, unit, first, record, segments: false, attached: None, targets };
         prop_assert!(file.check().is_ok());
         let grant = Grant { principal, rights, file, expires };
         prop_assert_eq!(key().open(&key().seal(&grant).unwrap(), NOW).unwrap(), grant);

@@ -158,7 +158,7 @@ pub struct NodesArgs {
     pub reach: ReachArgs,
 }
 
-fn parse_mode(text: &str) -> Result<u16, String> {
+pub(super) fn parse_mode(text: &str) -> Result<u16, String> {
     match u16::from_str_radix(text, 8) {
         Ok(mode) if mode <= 0o777 && !text.starts_with('+') => Ok(mode),
         _ => Err(format!("'{text}' is not a mode; write permission bits such as 640")),

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use gristmill_client::{ClientError, Location, Url};
 use gristmill_runtime::ErrorKind;
-use gristmill_wire::action::FileInfo;
+use gristmill_wire::action::{Entry, FileInfo};
 use serde_json::json;
 
 use crate::args::{ChmodArgs, LsArgs, RmArgs};
@@ -23,36 +23,44 @@ pub(super) fn remote(location: &Location) -> Result<&Url, CliError> {
     })
 }
 
+/// The time when a file was made; `None` for a file of an attached tree.
+pub(super) fn made(info: &FileInfo) -> Option<String> {
+    (info.created > 0).then(|| utc_text(info.created))
+}
+
 /// Lists a directory, or one file.
 pub fn ls(args: &LsArgs) -> Result<ExitCode, CliError> {
     let url = remote(&args.path)?;
     let cluster = connect(url, args.reach)?;
-    let found: Vec<(String, Option<FileInfo>)> = match cluster.list(&url.path) {
-        Ok(entries) => entries.into_iter().map(|entry| (entry.name, entry.info)).collect(),
+    let found: Vec<Entry> = match cluster.list(&url.path) {
+        Ok(entries) => entries,
         // It may be a file.
         Err(error) if matches!(&error, ClientError::Run(error) if error.kind() == ErrorKind::NotFound) => {
             match cluster.stat(&url.path) {
-                Ok(info) => vec![(info.file.path.clone(), Some(info))],
+                Ok(info) => vec![Entry { name: info.file.path.clone(), info: Some(info), unreadable: None }],
                 Err(_) => return Err(error.into()),
             }
         }
         Err(error) => return Err(error.into()),
     };
     if args.json {
-        let entry = |(name, info): &(String, Option<FileInfo>)| match info {
+        let entry = |Entry { name, info, unreadable }: &Entry| match info {
+            None if let Some(why) = unreadable => json!({ "name": name, "kind": "unreadable", "error": why }),
             None => json!({ "name": name, "kind": "directory" }),
             Some(info) => json!({
                 "name": name, "kind": "file", "length": info.file.length, "stripe_unit": info.file.unit,
                 "targets": info.file.targets.len(), "owner": info.owner, "mode": format!("{:03o}", info.mode),
-                "created": info.created,
+                "created": (info.created > 0).then_some(info.created),
             }),
         };
         let entries: Vec<_> = found.iter().map(entry).collect();
         return line(&json!({ "path": url.path, "entries": entries }).to_string());
     }
-    let owners = found.iter().filter_map(|(_, info)| info.as_ref()).map(|info| info.owner.len()).max();
-    for (name, info) in &found {
+    let owners = found.iter().filter_map(|entry| entry.info.as_ref()).map(|info| info.owner.len()).max();
+    for Entry { name, info, unreadable } in &found {
         match (info, args.long) {
+            (None, false) if unreadable.is_some() => line(name)?,
+            (None, true) if let Some(why) = unreadable => line(&format!("{name}: {why}"))?,
             (None, false) => line(&format!("{name}/"))?,
             (Some(_), false) => line(name)?,
             (None, true) => line(&format!(
@@ -65,12 +73,12 @@ pub fn ls(args: &LsArgs) -> Result<ExitCode, CliError> {
                 width = owners.unwrap_or(0)
             ))?,
             (Some(info), true) => line(&format!(
-                "{:>3o}  {:width$}  {:>10}  {:>6}  {}  {name}",
+                "{:>3o}  {:width$}  {:>10}  {:>6}  {:23}  {name}",
                 info.mode,
                 info.owner,
                 readable(info.file.length),
                 format!("x{}", info.file.targets.len()),
-                utc_text(info.created),
+                made(info).unwrap_or_default(),
                 width = owners.unwrap_or(0),
             ))?,
         };

@@ -12,11 +12,11 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::args::StatArgs;
 use crate::commands::file_location::FileLocation;
+use crate::commands::names::made;
 use crate::commands::variables::{self, open_here};
 use crate::commands::{connect, line, stat_folder};
 use crate::error::CliError;
 use crate::size::readable;
-use crate::time::utc_text;
 
 /// Shows the layout of a file on its targets, and its variables.
 pub fn stat(args: &StatArgs) -> Result<ExitCode, CliError> {
@@ -76,7 +76,8 @@ fn stat_remote(args: &StatArgs, url: &Url) -> Result<ExitCode, CliError> {
             "path": file.path, "length": file.length, "pieces": pieces,
             "stripe_unit": pieces.is_none().then_some(file.unit), "first": pieces.is_none().then_some(file.first),
             "record": file.record, "owner": info.owner, "mode": format!("{:03o}", info.mode),
-            "created": info.created, "id": file.id, "targets": targets,
+            "created": (info.created > 0).then_some(info.created), "id": file.id, "targets": targets,
+            "attached": file.attached.as_ref().map(|file| format!("{}/{}", file.tree.url, file.key)),
         });
         if let Json::Object(text) = &mut text {
             text.extend(contents.json(args)?);
@@ -97,11 +98,17 @@ fn stat_remote(args: &StatArgs, url: &Url) -> Result<ExitCode, CliError> {
         text.push_str(&format!(", whole records of {record} bytes"));
     }
     text.push_str(&format!(
-        "\n  owner {}, mode {:03o}, made {}",
+        "\n  owner {}, mode {:03o}{}",
         info.owner,
         info.mode,
-        utc_text(info.created)
+        made(info).map_or_else(String::new, |time| format!(", made {time}"))
     ));
+    if let Some(attached) = &file.attached {
+        text.push_str(&format!(
+            "\n  it lies at {}/{}, and each node reads it there",
+            attached.tree.url, attached.key
+        ));
+    }
     for (place, (target, bytes)) in (0u32..).zip(&targets) {
         let first = if place == file.first && pieces.is_none() { ", the first stripe" } else { "" };
         text.push_str(&format!(

@@ -27,7 +27,7 @@ pub fn stat(args: &StatArgs, cluster: &Cluster, url: &Url, amount: &Amount) -> R
     if args.json {
         let mut text = json!({
             "path": url.path, "kind": "directory", "files": amount.files, "length": amount.bytes,
-            "changed": amount.changed,
+            "changed": (amount.changed > 0).then_some(amount.changed),
         });
         if let Some(why) = &unreadable {
             text["unreadable"] = json!(why);
@@ -47,12 +47,16 @@ pub fn stat(args: &StatArgs, cluster: &Cluster, url: &Url, amount: &Amount) -> R
         return line(&text.to_string());
     }
     let mut text = format!(
-        "{url}: a directory with {} file{}, {} ({} bytes), last changed {}",
+        "{url}: a directory with {} file{}, {} ({} bytes){}",
         amount.files,
         if amount.files == 1 { "" } else { "s" },
         readable(amount.bytes),
         amount.bytes,
-        utc_text(amount.changed)
+        if amount.changed > 0 {
+            format!(", last changed {}", utc_text(amount.changed))
+        } else {
+            String::new()
+        }
     );
     if let Some(why) = unreadable {
         text.push_str(&format!("\n  its contents cannot be shown: {why}"));

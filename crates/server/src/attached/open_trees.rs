@@ -1,0 +1,157 @@
+//! The backends of attached trees that a node has open.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gristmill_backend::{Backend, BackendError, Mount, MountOptions};
+use gristmill_runtime::{ErrorKind, RunError};
+use gristmill_sources::{AddressPolicy, SourceUrl, Sources, SourcesOptions, without_secrets};
+use gristmill_wire::TreeSource;
+use tokio::runtime::Handle;
+
+use crate::limits::MAX_OPEN_TREES;
+
+/// Start of the URL of a folder of a mounted file system.
+const MOUNT: &str = "file://";
+
+/// A tree, and whether its files are read with all rights of the node.
+type Opened = ((TreeSource, bool), Arc<dyn Backend>);
+
+/// The backends of attached trees, the longest unused first.
+pub(crate) struct OpenTrees {
+    runtime: Handle,
+    open: Mutex<VecDeque<Opened>>,
+}
+
+/// The place of a tree.
+enum Place {
+    Mount(PathBuf),
+    Source(SourceUrl),
+}
+
+fn place(source: &TreeSource) -> Result<Place, RunError> {
+    let usage = |message: String| RunError::Remote { kind: ErrorKind::Usage, message };
+    source.check().map_err(|error| usage(error.to_string()))?;
+    let Some(path) = source.url.strip_prefix(MOUNT) else {
+        let url =
+            source.url.parse().map_err(|error: gristmill_sources::UrlError| usage(error.to_string()))?;
+        return Ok(Place::Source(url));
+    };
+    let path = Path::new(path);
+    if !path.is_absolute() {
+        let shown = without_secrets(&source.url);
+        return Err(usage(format!(
+            "{shown}: the URL of a folder has three slashes; write file:///lustre/era5"
+        )));
+    }
+    Ok(Place::Mount(path.to_owned()))
+}
+
+/// Whether a tree is a folder of a mounted file system.
+pub(super) fn is_mount(source: &TreeSource) -> bool {
+    source.url.starts_with(MOUNT)
+}
+
+impl OpenTrees {
+    /// No open trees. Requests to object stores and web servers run on `runtime`.
+    pub fn new(runtime: Handle) -> OpenTrees {
+        OpenTrees { runtime, open: Mutex::default() }
+    }
+
+    /// Opens a tree. Blocks. Without `with_all_rights`, only those files of a mount are read that everybody may read.
+    ///
+    /// # Errors
+    /// The error is a usage error if the URL is malformed. It also fails if a folder of a mount cannot be opened.
+    pub fn open(&self, source: &TreeSource, with_all_rights: bool) -> Result<Arc<dyn Backend>, RunError> {
+        let wanted = (source.clone(), with_all_rights);
+        if let Some(known) = self.find(&wanted) {
+            return Ok(known);
+        }
+        // A file system may not answer for long, so nothing is locked here.
+        let backend = self.open_new(source, with_all_rights)?;
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.retain(|(known, _)| *known != wanted);
+        open.push_back((wanted, backend.clone()));
+        if open.len() > MAX_OPEN_TREES {
+            open.pop_front();
+        }
+        Ok(backend)
+    }
+
+    fn find(&self, wanted: &(TreeSource, bool)) -> Option<Arc<dyn Backend>> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = open.iter().position(|(known, _)| known == wanted)?;
+        let found = open.remove(at)?;
+        let backend = found.1.clone();
+        open.push_back(found);
+        Some(backend)
+    }
+
+    fn open_new(&self, source: &TreeSource, with_all_rights: bool) -> Result<Arc<dyn Backend>, RunError> {
+        let opened: Result<Arc<dyn Backend>, BackendError> = match place(source)? {
+            Place::Mount(path) => {
+                let options = MountOptions {
+                    without_change_time: source.without_change_time,
+                    follows_links_out: false,
+                    only_public: !with_all_rights,
+                };
+                Mount::open_with(path, options).map(|mount| Arc::new(mount) as Arc<dyn Backend>)
+            }
+            Place::Source(url) => {
+                let options = SourcesOptions {
+                    endpoint: source.endpoint.clone(),
+                    region: source.region.clone(),
+                    anonymous: source.anonymous,
+                    addresses: if source.allow_local { AddressPolicy::Any } else { AddressPolicy::NotLocal },
+                };
+                Sources::on(self.runtime.clone(), options).and_then(|sources| sources.open(&url))
+            }
+        };
+        Ok(opened?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn mount(path: &Path) -> TreeSource {
+        TreeSource { url: format!("file://{}", path.display()), ..TreeSource::default() }
+    }
+
+    #[tokio::test]
+    async fn trees_stay_open_up_to_a_bound() {
+        let dir = tempfile::tempdir().unwrap();
+        let trees = OpenTrees::new(Handle::current());
+        for n in 0..MAX_OPEN_TREES + 5 {
+            std::fs::create_dir(dir.path().join(n.to_string())).unwrap();
+            trees.open(&mount(&dir.path().join(n.to_string())), n % 2 == 0).unwrap();
+        }
+        assert_eq!(trees.open.lock().unwrap().len(), MAX_OPEN_TREES);
+        let last = mount(&dir.path().join("9"));
+        assert!(Arc::ptr_eq(&trees.open(&last, false).unwrap(), &trees.open(&last, false).unwrap()));
+        assert!(!Arc::ptr_eq(&trees.open(&last, false).unwrap(), &trees.open(&last, true).unwrap()));
+    }
+
+    #[tokio::test]
+    async fn urls_that_name_no_tree_are_refused_without_their_secrets() {
+        let trees = OpenTrees::new(Handle::current());
+        for url in [
+            "file://era5",
+            "ftp://host/x",
+            "s3://me:secret@bucket/x",
+            "http://host/x?key=secret",
+            "",
+            "/data",
+        ] {
+            let source = TreeSource { url: url.to_owned(), ..TreeSource::default() };
+            let error = trees.open(&source, true).err().unwrap();
+            assert!(error.is_usage() && !error.to_string().contains("secret"), "{error}");
+        }
+        let missing = trees.open(&mount(Path::new("/no/such/folder")), true).err().unwrap();
+        assert_eq!(missing.kind(), ErrorKind::NotFound);
+    }
+}

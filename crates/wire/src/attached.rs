@@ -1,0 +1,83 @@
+//! Attached trees: folders of storage outside the cluster that appear under a path of the cluster.
+
+use serde::{Deserialize, Serialize};
+
+use crate::WireError;
+
+/// Most bytes of the URL of a tree, and of the URL of its server.
+pub const MAX_TREE_URL_BYTES: usize = 4_096;
+
+/// Most bytes of the name of a region.
+const MAX_REGION_BYTES: usize = 255;
+
+/// Most bytes of a key and of a stamp, as in the crate `backend`.
+const MAX_KEY_BYTES: usize = 4_096;
+
+/// Most bytes of the stamp of a file.
+const MAX_STAMP_BYTES: usize = 1_024;
+
+/// Where an attached tree lies, and how nodes reach it. It has no secrets: credentials come from the environment of each node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TreeSource {
+    /// The URL of the folder: `file:///lustre/era5`, `s3://bucket/prefix`, `https://host/data`.
+    pub url: String,
+    /// The URL of a server with the protocol of S3, if it is not that of Amazon.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+    /// The region of a bucket.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
+    /// Whether nodes ask without credentials.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub anonymous: bool,
+    /// Whether the tree may be at an address of the nodes themselves, or of their link.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_local: bool,
+    /// Whether versions of files of a mount leave out the time of change, because nodes see different ones.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub without_change_time: bool,
+}
+
+impl TreeSource {
+    /// Checks the lengths of a source that was received.
+    ///
+    /// # Errors
+    /// The error is [`WireError::TooLong`] if a text is too long.
+    pub fn check(&self) -> Result<(), WireError> {
+        within("URL of the tree", &self.url, MAX_TREE_URL_BYTES)?;
+        within("endpoint of the tree", self.endpoint.as_deref().unwrap_or_default(), MAX_TREE_URL_BYTES)?;
+        within("region of the tree", self.region.as_deref().unwrap_or_default(), MAX_REGION_BYTES)
+    }
+}
+
+/// A file of an attached tree in one state. Every target of its map reads it where it lies.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AttachedFile {
+    /// The tree.
+    pub tree: TreeSource,
+    /// The path of the file below the root of the tree.
+    pub key: String,
+    /// The version of the file: its ETag, or its length and times.
+    pub stamp: String,
+    /// Whether the node reads the file with all its rights. If not, it reads only what every user of the mount may read.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub with_all_rights: bool,
+}
+
+impl AttachedFile {
+    /// Checks the lengths of a file that was received.
+    ///
+    /// # Errors
+    /// The error is [`WireError::TooLong`] if a text is too long.
+    pub fn check(&self) -> Result<(), WireError> {
+        self.tree.check()?;
+        within("key of the attached file", &self.key, MAX_KEY_BYTES)?;
+        within("version of the attached file", &self.stamp, MAX_STAMP_BYTES)
+    }
+}
+
+fn within(what: &'static str, text: &str, max: usize) -> Result<(), WireError> {
+    if text.len() <= max { Ok(()) } else { Err(WireError::TooLong { what, bytes: text.len(), max }) }
+}
