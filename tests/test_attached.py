@@ -233,6 +233,19 @@ def test_fsspec_lists_and_reads(tree):
     assert found.exists(tree.up.url("/t/spec/b")) and not found.exists(tree.up.url("/t/spec/c"))
 
 
+def test_an_empty_folder_of_a_bucket_is_a_directory(tree):
+    if tree.kind != "s3":
+        pytest.skip("only buckets have such objects")
+    tree.put("marked/x.u8", b"12345678")
+    # The page of a cloud's console makes such an object.
+    tree.put("marked/empty/", b"")
+    up = tree.up
+    assert up.grist.ok("ls", up.url("/t/marked")).decode() == "empty/\nx.u8\n"
+    assert up.grist.ok("ls", up.url("/t/marked/empty")) == b""
+    assert up.grist.ok("du", up.url("/t/marked")).decode().split()[2] == "1"
+    assert "there is no" in up.grist.refuses(2, "ls", up.url("/t/marked/nothing"))
+
+
 def test_a_file_that_is_replaced_between_requests_has_its_new_content(tree):
     url = tree.up.url("/t/replaced/x.u8")
     for content in (b"\x01" * 1000, b"\x02" * 1000, b"\x03" * 900):

@@ -71,6 +71,33 @@ def test_a_node_reads_for_others_only_what_all_may_read(up, folder, other):
     up.grist.ok("detach", up.socket_url("/mount"))
 
 
+def test_a_private_folder_is_left_out_of_a_size(up, folder, other):
+    if os.getuid() != 0:
+        pytest.skip("needs another user")
+    for name in ("a.u8", "b/c.u8", "private/d.u8"):
+        folder.put(name, b"12345678")
+    (folder.folder / "private").chmod(0o700)
+    up.grist.ok("attach", folder.source, up.socket_url("/sized"))
+    size = json.loads(other.ok("du", up.socket_url("/sized"), "--json"))
+    assert (size["files"], size["bytes"], size["unread"]) == (2, 16, 1)
+    assert "without 1 that may not be read" in other.ok("stat", up.socket_url("/sized")).decode()
+    size = json.loads(up.grist.ok("du", up.socket_url("/sized"), "--json"))
+    assert (size["files"], size["unread"]) == (3, 0)
+    (folder.folder / "a.u8").chmod(0o600)
+    assert "chmod go+r" in other.refuses(1, "du", up.socket_url("/sized/a.u8"))
+    up.grist.ok("detach", up.socket_url("/sized"))
+
+
+def test_nodes_of_a_cluster_that_knows_its_users_are_asked(nodes_of_test, folder, socket):
+    folder.put("x.f64", NUMBERS.tobytes())
+    place = socket.with_name("known.sock")
+    up = nodes_of_test(Up, nodes=3, args=("--socket", place, "--require-identity", "--admin", f"uid:{os.getuid()}"))
+    url = f"grist+unix://{place}:/t"
+    assert "targets 0, 1, 2" in up.grist.ok("attach", folder.source, url).decode()
+    local = up.grist.answer("sum", folder.folder / "x.f64", "--type", "f64")["result"]
+    assert up.grist.answer("sum", f"{url}/x.f64", "--type", "f64", "--place", "storage")["result"] == local
+
+
 def test_the_mode_of_a_tree_keeps_others_out(up, folder, other):
     if os.getuid() != 0:
         pytest.skip("needs another user")
@@ -192,6 +219,8 @@ def test_addresses_of_the_nodes_are_refused(admins, tmp_path_factory):
         assert "address of this machine" in text
         up.grist.ok("attach", server.source, up.url("/web"), "--allow-local")
         assert up.get("/web/x.u8") == b"12345678"
+        gone = f"http://127.0.0.1:1/{port}"
+        assert "refused" in up.grist.refuses(1, "attach", gone, up.url("/gone"), "--allow-local")
     finally:
         server.end()
 
@@ -210,6 +239,13 @@ def test_wrong_arguments(admins, folder, tmp_path):
         ((folder.source, up.url("/")), "names no file"),
         ((folder.source, up.url("/t"), "--mode", "9"), "not a mode"),
         (("--list", up.url(), "--anonymous"), "cannot be used with"),
+        ((folder.source, up.url("/t"), "--region", "x"), "a mount has no endpoint"),
+        (("s3://bucket", up.url("/t"), "--endpoint", "https://me:hidden@host"), "must not hold a user"),
+        (("s3://bucket", up.url("/t"), "--endpoint", "https://host/x?sig=hidden"), "no query"),
+        (("s3://bucket", up.url("/t"), "--endpoint", "host"), "endpoint"),
+        (("s3://bucket", up.url("/t"), "--region", "a/b"), "a region has letters"),
+        (("https://host/x", up.url("/t"), "--endpoint", "https://host"), "only trees of S3"),
+        (("https://host/x", up.url("/t"), "--without-change-time"), "only mounts"),
     ]:
         text = up.grist.refuses(2, "attach", *words)
         assert why in text and "hidden" not in text, (words, text)

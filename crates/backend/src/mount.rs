@@ -26,6 +26,9 @@ use crate::{
 pub use self::held::MAX_HELD_FILES;
 pub use self::plain::open_file;
 
+/// Most tries to open a file whose name other files take meanwhile.
+const MAX_TRIES: usize = 8;
+
 /// A folder of a mounted file system. Names and symbolic links do not lead out of it, unless its options allow links to.
 #[derive(Clone, Debug)]
 pub struct Mount {
@@ -119,6 +122,10 @@ impl Root {
 
     /// Opens a regular file, and its state.
     fn open_file(&self, key: &Key) -> Result<(File, FileState)> {
+        self.repeat(|| self.open_file_once(key))
+    }
+
+    fn open_file_once(&self, key: &Key) -> Result<(File, FileState)> {
         if self.look(key)?.is_none() {
             return Err(self.is_folder(key));
         }
@@ -141,12 +148,29 @@ impl Root {
                            (chmod go+r, and go+x for the folders above it)";
                 Err(BackendError::Denied { name: self.name_of(key), why: why.to_owned() })
             }
+            // Another file took its name, or a folder above was renamed, between two calls.
+            Err(Errno::NOENT | Errno::STALE) => Err(BackendError::Changed { name: self.name_of(key) }),
             Err(errno) => Err(beneath::explain("read", self.name_of(key), errno)),
         }
     }
 
+    /// Repeats an operation while files get other names meanwhile.
+    fn repeat<T>(&self, operation: impl Fn() -> Result<T>) -> Result<T> {
+        for _ in 1..MAX_TRIES {
+            match operation() {
+                Err(BackendError::Changed { .. }) if self.only_public => {}
+                done => return done,
+            }
+        }
+        operation()
+    }
+
     /// The state of a file, or `None` for a folder.
     fn look(&self, key: &Key) -> Result<Option<FileState>> {
+        self.repeat(|| self.look_once(key))
+    }
+
+    fn look_once(&self, key: &Key) -> Result<Option<FileState>> {
         let state = match self.resolve {
             Resolve::Anywhere => {
                 let meta = std::fs::metadata(self.path.join(key.as_str()));

@@ -184,7 +184,15 @@ impl Cluster {
         FormatError::limit("levels of directories", level as u64, MAX_LEVELS as u64)?;
         let mut found = Vec::new();
         let below = if folder.is_empty() { root.to_owned() } else { join(root, folder) };
-        for entry in self.list(&join(&below, ""))? {
+        let listed = self.list(&join(&below, "")).map_err(|error| match error {
+            // It was there when the folder above was listed.
+            ClientError::Run(error) if level > 0 && error.kind() == ErrorKind::NotFound => {
+                let message = format!("{below} was removed while it was listed; start over");
+                ClientError::Run(RunError::Remote { kind: ErrorKind::Stale, message })
+            }
+            error => error,
+        });
+        for entry in listed? {
             if !is_one_name(&entry.name) {
                 let message =
                     format!("a node lists {:?} in {below}, which is not the name of a file", entry.name);

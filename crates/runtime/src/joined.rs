@@ -11,12 +11,18 @@ use crate::{FileParts, Part, Placement, RunError};
 struct JoinedPart {
     /// The target's part of each file; `None` for a file that has no part here.
     files: Vec<Option<Arc<dyn Part>>>,
+    /// Parts of files in place that have no part here. This target reads them too, if it must.
+    others: Vec<Option<Arc<dyn Part>>>,
 }
 
 impl JoinedPart {
     /// The part of the file that an object names.
     fn file(&self, object: Option<&str>) -> Result<&Arc<dyn Part>, RunError> {
-        let part = object.and_then(|number| self.files.get(number.parse::<usize>().ok()?)?.as_ref());
+        let number = object.and_then(|number| number.parse::<usize>().ok());
+        let part = number.and_then(|number| {
+            let own = self.files.get(number).and_then(Option::as_ref);
+            own.or_else(|| self.others.get(number).and_then(Option::as_ref))
+        });
         part.ok_or_else(|| {
             let why = format!("there is no file {}", object.unwrap_or("without a number"));
             RunError::Layout(gristmill_layout::LayoutError::Joined { why })
@@ -92,15 +98,17 @@ impl FileParts {
             files.iter().map(|(file, places)| (file.layout.clone(), file.length, places.clone())).collect();
         let layout = Layout::joined(&layouts, targets)?;
         let mut parts: Vec<JoinedPart> =
-            (0..targets).map(|_| JoinedPart { files: vec![None; files.len()] }).collect();
+            (0..targets).map(|_| JoinedPart { files: vec![None; files.len()], others: Vec::new() }).collect();
         let mut length = 0u64;
         for (number, (file, places)) in files.into_iter().enumerate() {
             length = length.saturating_add(file.length);
             if layout.is_in_place()
                 && let Some(part) = file.parts.first()
             {
-                // Any target may read this file. Those of its own layout get their parts below.
-                parts.iter_mut().for_each(|joined| joined.files[number] = Some(part.clone()));
+                for joined in &mut parts {
+                    joined.others.resize(number, None);
+                    joined.others.push(Some(part.clone()));
+                }
             }
             for (part, place) in file.parts.into_iter().zip(places) {
                 if let Some(joined) = parts.get_mut(place as usize) {

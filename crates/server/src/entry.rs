@@ -49,7 +49,14 @@ impl Shared {
         self.ready()?;
         let addresses = self.addresses()?;
         let open = |open: &Open| outcome(self.open_at(principal, &open.path, &addresses));
-        if self.namespace()?.trees()?.is_empty() {
+        let in_tree = |open: &Open| {
+            let tree = DirPath::parse(&open.path)
+                .ok()
+                .map(|path| self.namespace()?.tree_of(&path).map_err(Refusal::from));
+            matches!(tree, Some(Ok(Some(_))))
+        };
+        // Paths of one request mostly lie in one folder.
+        if !many.each.first().is_some_and(in_tree) {
             return Ok(Batch { each: many.each.iter().map(open).collect() });
         }
         Ok(Batch { each: at_once(&many.each, open)? })

@@ -215,8 +215,8 @@ impl FlightService for Flight {
         let answer = if name == names::PING {
             Vec::new()
         } else {
-            // A node that joins is identified by its seal.
-            let principal = if name == names::JOIN {
+            // A node that joins, and the entry node that asks for a tree, are identified by their seals.
+            let principal = if [names::JOIN, names::SEE_TREE].contains(&&*name) {
                 principal.unwrap_or_else(|_| Principal::anonymous())
             } else {
                 principal?

@@ -270,6 +270,12 @@ pub const MAX_OPEN_TREES: usize = 64;
 /// Time after which the entry node asks again which nodes reach an attached tree.
 pub const SEE_AGAIN: Duration = Duration::from_secs(30);
 
+/// Time for which the entry node remembers that it does not reach an attached tree.
+pub const SEE_FAILED: Duration = Duration::from_secs(5);
+
+/// Longest wait of a request for the first answer about an attached tree, which another request asked for.
+pub const SEE_PATIENCE: Duration = Duration::from_secs(10);
+
 /// Longest wait of the entry node for the answer of a node whether it reaches an attached tree.
 pub const SEE_TIME: Duration = Duration::from_secs(5);
 
@@ -280,7 +286,7 @@ pub const MIN_TREE_STRIPE: u64 = 8 << 20;
 pub const MAX_TREE_STRIPES: u64 = 16_384;
 
 /// Most files and directories of an attached tree that are counted for its size.
-pub const MAX_COUNTED: u64 = 1 << 20;
+pub const MAX_COUNTED: u64 = 1 << 18;
 
 /// Most files of attached trees whose states the entry node looks up at once for one request.
 pub const STATS_AT_ONCE: usize = 16;

@@ -128,7 +128,7 @@ impl Shared {
 async fn read(State(shared): State<Arc<Shared>>, Named(name): Named, headers: HeaderMap) -> Answer<Response> {
     let mut object = object(&shared, &name, &headers, Rights::Read)?;
     if let Some(attached) = object.grant.file.attached.take() {
-        return attached::read(&shared, object.grant, attached, &headers).await;
+        return attached::read(&shared, object.grant, *attached, &headers).await;
     }
     let store = shared.store.clone();
     let (id, at) = (object.id.clone(), read_options(object.version, &headers));

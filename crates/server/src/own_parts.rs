@@ -120,7 +120,14 @@ fn own_file(
     verify: bool,
 ) -> Result<gristmill_runtime::FileParts, RunError> {
     if let Some(attached) = &map.attached {
-        return crate::attached::own_parts(shared, map, attached);
+        let own = crate::attached::own_parts(shared, map, attached);
+        // A node that does not reach the tree of one of several files reads it through the others.
+        return match own {
+            Err(_) if map.targets.iter().all(|place| place.number != number) => {
+                file_parts(&shared.peers.verifying(verify), map, sealed, ON_STORAGE)
+            }
+            own => own,
+        };
     }
     let mut file = file_parts(&shared.peers.verifying(verify), map, sealed, ON_STORAGE)?;
     let object = ObjectId::new(&map.object()).map_err(StoreError::from)?;

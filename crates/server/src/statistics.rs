@@ -257,6 +257,13 @@ impl Drop for ForRequest {
 /// Statistics of the chunks of this request, if they can be stored. Blocks: a book may have to be read.
 pub(crate) fn for_request(shared: &Shared, files: &Files, run: &Request) -> Option<Arc<dyn Statistics>> {
     let books = shared.statistics.as_ref().filter(|_| run.options.statistics)?;
+    // A chunk that statistics settle is not read, so its file must be looked at. Several files were opened for this request.
+    if let [(file, _)] = files.each()
+        && let Some(attached) = &file.attached
+        && !crate::attached::is_unchanged(shared, file, attached)
+    {
+        return None;
+    }
     let files: Vec<&FileMap> = files.each().iter().map(|(file, _)| file).collect();
     request_statistics(books, &files, shared.number().ok()?, run)
 }

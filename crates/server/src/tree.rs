@@ -39,5 +39,6 @@ fn amount(all: &gristmill_namespace::Amount) -> Amount {
         bytes: all.bytes,
         changed: all.changed.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
         directory: all.directory,
+        unread: 0,
     }
 }

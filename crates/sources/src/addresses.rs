@@ -7,7 +7,7 @@
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -67,6 +67,14 @@ impl AddressPolicy {
     }
 }
 
+/// Services of clouds that give out credentials at other addresses than those of the link: AWS, Azure, Alibaba and Oracle.
+const CREDENTIALS: [IpAddr; 4] = [
+    IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
+    IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)),
+    IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
+    IpAddr::V4(Ipv4Addr::new(192, 0, 0, 192)),
+];
+
 /// Whether an address belongs to this machine, or is valid on one link only.
 fn is_local(address: IpAddr) -> bool {
     let address = match address {
@@ -76,7 +84,7 @@ fn is_local(address: IpAddr) -> bool {
     let of_the_link = match address {
         IpAddr::V4(v4) => v4.is_link_local() || v4.is_broadcast() || v4.octets()[0] == 0,
         IpAddr::V6(v6) => v6.is_unicast_link_local(),
-    };
+    } || CREDENTIALS.contains(&address);
     // Only an address of this machine can be bound.
     let own = || UdpSocket::bind((address, 0)).is_ok();
     of_the_link || address.is_loopback() || address.is_unspecified() || address.is_multicast() || own()
@@ -157,6 +165,9 @@ mod tests {
             "0.0.0.0",
             "0.1.2.3",
             "169.254.169.254",
+            "fd00:ec2::254",
+            "168.63.129.16",
+            "100.100.100.200",
             "255.255.255.255",
             "224.0.0.1",
             "::1",

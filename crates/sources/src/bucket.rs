@@ -89,7 +89,8 @@ impl Bucket {
         BackendError::Io { verb: "list", name: self.root.to_string(), source }
     }
 
-    /// Gives the pages of a list to `each`, from a place on, until it returns false. Some servers cut lists without a token for the rest,
+    /// Gives the pages of a list to `each`, from a place on, until it returns false. Returns the number of rows that the store gave, with
+    /// those of markers. Some servers cut lists without a token for the rest,
     /// so the end of a list is only believed if nothing comes after its last name.
     async fn pages(
         &self,
@@ -97,8 +98,8 @@ impl Bucket {
         delimiter: Option<&'static str>,
         from: Option<String>,
         mut each: impl FnMut(Vec<Listed>) -> Result<bool>,
-    ) -> Result<()> {
-        let (mut offset, mut token) = (from, None);
+    ) -> Result<usize> {
+        let (mut offset, mut token, mut rows) = (from, None, 0usize);
         for _ in 0..MAX_PAGES {
             let listing = PaginatedListOptions {
                 offset: offset.clone(),
@@ -109,13 +110,14 @@ impl Bucket {
             };
             let page = repeat(async || self.page(prefix, listing.clone()).await).await?;
             let last_name = page.names.last().map(|one| after(prefix, &one.cursor));
+            rows = rows.saturating_add(page.rows);
             if !each(page.names)? {
-                return Ok(());
+                return Ok(rows);
             }
             token = page.token;
             if token.is_none() {
                 if page.rows == 0 {
-                    return Ok(());
+                    return Ok(rows);
                 }
                 // A page may have the marker of the folder itself only.
                 let last = last_name.max(page.last).max(offset);
@@ -131,7 +133,7 @@ impl Bucket {
         let (mut entries, mut next) = (Vec::new(), None);
         let mut last = from.map(str::to_owned);
         let offset = from.map(|from| after(&prefix, from));
-        self.pages(&prefix, Some("/"), offset, |names| {
+        let listed = self.pages(&prefix, Some("/"), offset, |names| {
             for one in names {
                 match last.as_deref().map(|last| one.cursor.as_str().cmp(last)) {
                     // The folder of the place from which the list goes on.
@@ -151,9 +153,9 @@ impl Bucket {
                 entries.push(Entry { name: one.name, content: one.content });
             }
             Ok(true)
-        })
-        .await?;
-        if entries.is_empty() && from.is_none() && !folder.is_root() {
+        });
+        // A folder with its marker only is empty.
+        if listed.await? == 0 && from.is_none() && !folder.is_root() {
             return Err(self.no_folder(folder).await);
         }
         Ok(Page { entries, next })
@@ -162,7 +164,8 @@ impl Bucket {
     /// All files below a folder.
     async fn below(&self, folder: &Key, most: usize) -> Result<Vec<(Key, Content)>> {
         let mut files = Vec::new();
-        self.pages(&self.prefix(folder)?, None, None, |names| {
+        let prefix = self.prefix(folder)?;
+        let listed = self.pages(&prefix, None, None, |names| {
             for one in names {
                 files.push((folder.join(&one.name)?, one.content));
             }
@@ -170,9 +173,8 @@ impl Bucket {
                 return Err(BackendError::TooMany { name: self.root.below(folder)?.to_string(), most });
             }
             Ok(true)
-        })
-        .await?;
-        if files.is_empty() && !folder.is_root() {
+        });
+        if listed.await? == 0 && !folder.is_root() {
             return Err(self.no_folder(folder).await);
         }
         files.sort_unstable_by(|one, other| one.0.cmp(&other.0));

@@ -57,11 +57,18 @@ pub(crate) struct HttpClient {
 }
 
 impl HttpClient {
-    /// Reads the certificate authorities of the system. The client connects to addresses that the policy allows.
+    /// A client for all addresses and one for those of other machines. Both share the number of requests at once. Reads the certificate
+    /// authorities of the system.
     ///
     /// # Errors
     /// Returns an error if they cannot be read.
-    pub fn new(policy: AddressPolicy) -> std::io::Result<HttpClient> {
+    pub fn pair() -> std::io::Result<(HttpClient, HttpClient)> {
+        let permits = Arc::new(Semaphore::new(MAX_REQUESTS_AT_ONCE));
+        let new = |policy| HttpClient::new(policy, permits.clone());
+        Ok((new(AddressPolicy::Any)?, new(AddressPolicy::NotLocal)?))
+    }
+
+    fn new(policy: AddressPolicy, permits: Arc<Semaphore>) -> std::io::Result<HttpClient> {
         let mut tcp = TcpConnector::new_with_resolver(CheckedResolver::new(policy));
         tcp.enforce_http(false);
         tcp.set_connect_timeout(Some(CONNECT_PATIENCE));
@@ -75,7 +82,6 @@ impl HttpClient {
             .pool_timer(TokioTimer::new())
             .http1_read_buf_exact_size(READ_BYTES)
             .build(connector);
-        let permits = Arc::new(Semaphore::new(MAX_REQUESTS_AT_ONCE));
         Ok(HttpClient { inner, permits, policy, plain: true })
     }
 

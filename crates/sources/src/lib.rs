@@ -67,7 +67,7 @@ pub use pieces::{MAX_GAP, MAX_PIECE};
 pub use read_ahead::MAX_AHEAD;
 pub use retry::{MAX_RETRIES, RETRY_PATIENCE};
 pub use sources::{Sources, SourcesOptions};
-pub use url::{Scheme, SourceUrl, UrlError, without_secrets};
+pub use url::{Scheme, SourceUrl, UrlError, check_endpoint, without_secrets};
 pub use web_answer::MAX_REDIRECTS;
 
 /// Most files that are listed at once below a folder.

@@ -33,9 +33,9 @@ pub struct SourcesOptions {
 #[derive(Clone)]
 pub struct Sources {
     driver: Driver,
-    http: HttpClient,
-    /// The client for object stores of the environment, which may ask the machine for credentials.
-    of_environment: HttpClient,
+    /// The client for all addresses, and the one for those of other machines.
+    any: HttpClient,
+    not_local: HttpClient,
     options: SourcesOptions,
     /// The clients of buckets, which keep credentials that a machine or a service gave. The oldest comes first.
     stores: Arc<Mutex<VecDeque<KeptStore>>>,
@@ -67,16 +67,14 @@ impl Sources {
 
     fn new(driver: Driver, options: SourcesOptions) -> Result<Sources> {
         let name = "the certificate authorities of the system".to_owned();
-        let new = |policy| {
-            let name = name.clone();
-            HttpClient::new(policy).map_err(|source| BackendError::Io { verb: "read", name, source })
-        };
-        let http = new(options.addresses)?;
-        let of_environment = match options.addresses {
-            AddressPolicy::Any => http.clone(),
-            AddressPolicy::NotLocal => new(AddressPolicy::Any)?,
-        };
-        Ok(Sources { driver, http, of_environment, options, stores: Arc::default() })
+        let (any, not_local) =
+            HttpClient::pair().map_err(|source| BackendError::Io { verb: "read", name, source })?;
+        Ok(Sources { driver, any, not_local, options, stores: Arc::default() })
+    }
+
+    /// Sources with other options that share the connections, the requests at once, and the bytes that are fetched ahead with these.
+    pub fn sharing(&self, options: SourcesOptions) -> Sources {
+        Sources { options, stores: Arc::default(), ..self.clone() }
     }
 
     /// Opens a folder: all files below it, with keys that begin there. No request is sent.
@@ -85,9 +83,17 @@ impl Sources {
     /// The error is [`BackendError::Unavailable`] if the options and the environment do not suffice to reach the object store.
     pub fn open(&self, folder: &SourceUrl) -> Result<Arc<dyn Backend>> {
         if folder.scheme().is_web() {
-            return Ok(Arc::new(WebServer::new(folder.clone(), self.http.clone(), self.driver.clone())));
+            let http = self.client(self.options.addresses);
+            return Ok(Arc::new(WebServer::new(folder.clone(), http, self.driver.clone())));
         }
         Ok(Arc::new(Bucket::new(folder.clone(), self.store(folder)?, self.driver.clone())))
+    }
+
+    fn client(&self, addresses: AddressPolicy) -> HttpClient {
+        match addresses {
+            AddressPolicy::Any => self.any.clone(),
+            AddressPolicy::NotLocal => self.not_local.clone(),
+        }
     }
 
     fn store(&self, url: &SourceUrl) -> Result<Arc<dyn Store>> {
@@ -96,8 +102,10 @@ impl Sources {
         if let Some((_, known)) = stores.iter().find(|(name, _)| *name == bucket) {
             return Ok(known.clone());
         }
-        let http = if self.options.endpoint.is_some() { &self.http } else { &self.of_environment };
-        let store = open_store(url, &self.options, http.clone())?;
+        // A store of the environment may ask the machine for credentials.
+        let named = self.options.endpoint.is_some();
+        let http = self.client(if named { self.options.addresses } else { AddressPolicy::Any });
+        let store = open_store(url, &self.options, http)?;
         stores.push_back((bucket, store.clone()));
         if stores.len() > MAX_STORES {
             stores.pop_front();

@@ -150,6 +150,25 @@ pub fn without_secrets(text: &str) -> String {
     if scheme.is_empty() { rest.to_owned() } else { format!("{scheme}://{rest}") }
 }
 
+/// Checks the URL of a server with the protocol of S3: a scheme, a host, perhaps a port and a path, and no secrets.
+///
+/// # Errors
+/// Returns an error if it is something else, or if it has a user, a password or a query.
+pub fn check_endpoint(endpoint: &str) -> Result<(), UrlError> {
+    let wrong = |why: &str| Err(UrlError { text: without_secrets(endpoint), why: why.to_owned() });
+    match url::Url::parse(endpoint) {
+        Ok(url) if !["http", "https"].contains(&url.scheme()) || url.host_str().is_none() => {
+            wrong("the endpoint of a server is http://HOST[:PORT] or https://HOST[:PORT]")
+        }
+        Ok(url) if !url.username().is_empty() || url.password().is_some() => {
+            wrong("an endpoint must not hold a user or a password; give credentials in the environment")
+        }
+        Ok(url) if url.query().is_some() || url.fragment().is_some() => wrong("an endpoint has no query"),
+        Ok(_) => Ok(()),
+        Err(error) => wrong(&error.to_string()),
+    }
+}
+
 impl FromStr for SourceUrl {
     type Err = UrlError;
 

@@ -233,7 +233,8 @@ pub struct Listing {
 pub struct Entry {
     /// The last component of the path.
     pub name: String,
-    /// Information about the file; `None` for a directory.
+    /// Information about the file; `None` for a directory. A file of an attached tree is listed without the place where it
+    /// lies, and only [`Open`] gives its map.
     pub info: Option<FileInfo>,
     /// The reason why it is neither file nor directory: a link that leads nowhere, a pipe. `info` is `None` then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -328,6 +329,13 @@ pub struct Amount {
     pub changed: u64,
     /// Whether the path is a directory.
     pub directory: bool,
+    /// Number of files and directories of an attached tree that may not be read, and are not counted.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unread: u64,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 /// A request to change the path of a file, or of all files in a directory.

@@ -46,7 +46,7 @@ pub struct FileMap {
     /// Where the file lies outside the cluster, if it is in an attached tree. Then there are no objects: each target reads
     /// the whole file there, and the stripes say which records each one owns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub attached: Option<AttachedFile>,
+    pub attached: Option<Box<AttachedFile>>,
     /// Targets in the order of the layout.
     pub targets: Vec<TargetPlace>,
 }

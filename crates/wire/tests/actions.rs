@@ -37,7 +37,7 @@ prop_compose! {
         (id, path, owner) in any::<(String, String, String)>(),
         (length, unit, created) in (number(), number(), number()),
         (first, mode, record, segments) in any::<(u32, u16, Option<u64>, bool)>(),
-        attached in prop::option::of(attached()),
+        attached in prop::option::of(attached().prop_map(Box::new)),
         targets in prop::collection::vec((any::<u32>(), any::<String>(), number()), 0..4),
     ) -> FileInfo {
         let targets = targets.into_iter()

@@ -8,6 +8,7 @@ use serde_json::{Value as Json, json};
 
 use crate::args::StatArgs;
 
+use crate::commands::tree::unread;
 use crate::commands::{line, variables};
 use crate::error::CliError;
 use crate::size::readable;
@@ -27,7 +28,7 @@ pub fn stat(args: &StatArgs, cluster: &Cluster, url: &Url, amount: &Amount) -> R
     if args.json {
         let mut text = json!({
             "path": url.path, "kind": "directory", "files": amount.files, "length": amount.bytes,
-            "changed": (amount.changed > 0).then_some(amount.changed),
+            "unread": amount.unread, "changed": (amount.changed > 0).then_some(amount.changed),
         });
         if let Some(why) = &unreadable {
             text["unreadable"] = json!(why);
@@ -47,11 +48,12 @@ pub fn stat(args: &StatArgs, cluster: &Cluster, url: &Url, amount: &Amount) -> R
         return line(&text.to_string());
     }
     let mut text = format!(
-        "{url}: a directory with {} file{}, {} ({} bytes){}",
+        "{url}: a directory with {} file{}, {} ({} bytes){}{}",
         amount.files,
         if amount.files == 1 { "" } else { "s" },
         readable(amount.bytes),
         amount.bytes,
+        unread(amount.unread),
         if amount.changed > 0 {
             format!(", last changed {}", utc_text(amount.changed))
         } else {

@@ -111,13 +111,25 @@ pub fn du(args: &DuArgs) -> Result<ExitCode, CliError> {
     for_each_url(urls, |url| {
         let amount = connect(url, args.reach)?.usage(&url.path)?;
         let text = if args.json {
-            json!({ "path": url.path, "files": amount.files, "bytes": amount.bytes, "directory": amount.directory })
+            json!({ "path": url.path, "files": amount.files, "bytes": amount.bytes, "directory": amount.directory,
+                    "unread": amount.unread })
                 .to_string()
         } else {
-            format!("{:>10}  {:>8} {}  {url}", readable(amount.bytes), amount.files, plural(amount.files))
+            let unread = unread(amount.unread);
+            format!(
+                "{:>10}  {:>8} {}  {url}{unread}",
+                readable(amount.bytes),
+                amount.files,
+                plural(amount.files)
+            )
         };
         line(&text).map(|_| ())
     })
+}
+
+/// What a size leaves out.
+pub fn unread(count: u64) -> String {
+    if count == 0 { String::new() } else { format!("  (without {count} that may not be read)") }
 }
 
 /// `file ` or `files`, of equal width.

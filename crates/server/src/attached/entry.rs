@@ -129,13 +129,18 @@ impl Shared {
         let page = page.map_err(|error| tree.refusal(error))?;
         let mut entries = Vec::with_capacity(page.entries.len());
         for entry in page.entries {
+            let key = folder.join(&entry.name).map_err(|error| tree.refusal(error))?;
+            let allowed = FilePath::parse(&format!("{}/{key}", tree.record.path));
             let (info, unreadable) = match &entry.content {
+                Content::Unreadable { why } => (None, Some(why.clone())),
+                _ if let Err(error) = allowed => (None, Some(error.to_string())),
                 Content::Folder => (None, None),
                 Content::File(found) => {
-                    let key = folder.join(&entry.name).map_err(|error| tree.refusal(error))?;
-                    (Some(tree.info(&key, found, addresses)), None)
+                    let mut info = tree.info(&key, found, addresses);
+                    // It is the same for a thousand files of a page.
+                    info.file.attached = None;
+                    (Some(info), None)
                 }
-                Content::Unreadable { why } => (None, Some(why.clone())),
             };
             entries.push(Entry { name: entry.name, info, unreadable });
         }
@@ -147,44 +152,53 @@ impl Shared {
     pub fn usage_attached(&self, principal: &Principal, path: &str) -> Answer<Option<Amount>> {
         let Some(tree) = self.open_tree(principal, path)? else { return Ok(None) };
         let key = tree.key(path)?;
-        if !path.ends_with('/')
-            && let Ok(found) = tree.backend.stat(&key)
-        {
-            return Ok(Some(Amount { files: 1, bytes: found.length, changed: 0, directory: false }));
+        if !path.ends_with('/') && !key.is_root() {
+            match tree.backend.stat(&key) {
+                Ok(found) => {
+                    let (files, bytes) = (1, found.length);
+                    return Ok(Some(Amount { files, bytes, changed: 0, directory: false, unread: 0 }));
+                }
+                Err(BackendError::NotFound { .. } | BackendError::WrongKind { kind: Kind::Folder, .. }) => {}
+                Err(error) => return Err(tree.refusal(error)),
+            }
         }
-        let mut all = Amount { files: 0, bytes: 0, changed: 0, directory: true };
-        let mut folders = vec![(key, 0)];
+        tree.count(key, path).map(Some).map_err(|error| tree.refusal(error))
+    }
+}
+
+impl OpenTree {
+    /// Number and size of all files below a folder.
+    fn count(&self, folder: Key, path: &str) -> Result<Amount, BackendError> {
+        let too_many = || BackendError::TooMany { name: path.to_owned(), most: MAX_COUNTED as usize };
+        let mut all = Amount { files: 0, bytes: 0, changed: 0, directory: true, unread: 0 };
+        let (mut folders, mut counted) = (vec![(folder, 0)], 0u64);
         while let Some((folder, depth)) = folders.pop() {
             if depth > MAX_DEPTH {
-                return Err(tree.refusal(BackendError::TooDeep { name: path.to_owned() }));
+                return Err(BackendError::TooDeep { name: path.to_owned() });
             }
-            let mut from = None;
-            loop {
-                let page = tree.backend.list(&folder, from.as_deref(), MAX_LIST_PAGE);
-                let page = page.map_err(|error| tree.refusal(error))?;
-                for entry in page.entries {
-                    match entry.content {
-                        Content::File(found) => {
-                            all.files += 1;
-                            all.bytes = all.bytes.saturating_add(found.length);
-                        }
-                        Content::Folder => {
-                            folders.push((folder.join(&entry.name).map_err(|e| tree.refusal(e))?, depth + 1));
-                        }
-                        Content::Unreadable { .. } => {}
+            let left = MAX_COUNTED.checked_sub(counted).ok_or_else(too_many)?;
+            let entries = match self.backend.list_all(&folder, left as usize) {
+                Err(BackendError::Denied { .. }) if depth > 0 => {
+                    all.unread += 1;
+                    continue;
+                }
+                // It was removed meanwhile.
+                Err(BackendError::NotFound { .. }) if depth > 0 => continue,
+                entries => entries?,
+            };
+            counted = counted.saturating_add(entries.len() as u64).saturating_add(1);
+            for entry in entries {
+                match entry.content {
+                    Content::File(found) => {
+                        all.files += 1;
+                        all.bytes = all.bytes.saturating_add(found.length);
                     }
-                }
-                if all.files.saturating_add(folders.len() as u64) > MAX_COUNTED {
-                    let error = BackendError::TooMany { name: path.to_owned(), most: MAX_COUNTED as usize };
-                    return Err(tree.refusal(error));
-                }
-                from = page.next;
-                if from.is_none() {
-                    break;
+                    Content::Folder => folders.push((folder.join(&entry.name)?, depth + 1)),
+                    Content::Unreadable { .. } => all.unread += 1,
                 }
             }
         }
-        Ok(Some(all))
+        Ok(all)
     }
 }
 
@@ -224,12 +238,12 @@ impl OpenTree {
             first: turn % count,
             record: None,
             segments: false,
-            attached: Some(AttachedFile {
+            attached: Some(Box::new(AttachedFile {
                 tree: self.source.clone(),
                 key: key.to_string(),
                 stamp: found.stamp.to_string(),
                 with_all_rights: self.with_all_rights,
-            }),
+            })),
             targets: self.numbers.iter().map(place).collect(),
         };
         let (owner, mode) = (self.record.owner.to_string(), self.record.mode.bits());

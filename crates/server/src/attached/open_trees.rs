@@ -1,12 +1,14 @@
 //! The backends of attached trees that a node has open.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use gristmill_backend::{Backend, BackendError, Mount, MountOptions};
 use gristmill_runtime::{ErrorKind, RunError};
-use gristmill_sources::{AddressPolicy, SourceUrl, Sources, SourcesOptions, without_secrets};
+use gristmill_sources::{
+    AddressPolicy, Scheme, SourceUrl, Sources, SourcesOptions, check_endpoint, without_secrets,
+};
 use gristmill_wire::TreeSource;
 use tokio::runtime::Handle;
 
@@ -21,7 +23,23 @@ type Opened = ((TreeSource, bool), Arc<dyn Backend>);
 /// The backends of attached trees, the longest unused first.
 pub(crate) struct OpenTrees {
     runtime: Handle,
+    /// Connections that all trees share.
+    sources: OnceLock<Sources>,
     open: Mutex<VecDeque<Opened>>,
+    /// Trees that are looked at for the entry node. Storage that does not answer holds one look, not more and more.
+    looked_at: Mutex<HashSet<TreeSource>>,
+}
+
+/// A look at a tree, until it is dropped.
+pub(crate) struct Look<'a> {
+    trees: &'a OpenTrees,
+    source: TreeSource,
+}
+
+impl Drop for Look<'_> {
+    fn drop(&mut self) {
+        self.trees.looked_at.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.source);
+    }
 }
 
 /// The place of a tree.
@@ -34,10 +52,26 @@ fn place(source: &TreeSource) -> Result<Place, RunError> {
     let usage = |message: String| RunError::Remote { kind: ErrorKind::Usage, message };
     source.check().map_err(|error| usage(error.to_string()))?;
     let Some(path) = source.url.strip_prefix(MOUNT) else {
-        let url =
+        let url: SourceUrl =
             source.url.parse().map_err(|error: gristmill_sources::UrlError| usage(error.to_string()))?;
+        if url.scheme() != Scheme::S3 && (source.endpoint.is_some() || source.region.is_some()) {
+            return Err(usage(format!("{url}: only trees of S3 have an endpoint and a region")));
+        }
+        if source.without_change_time {
+            return Err(usage(format!("{url}: only mounts have a time of change")));
+        }
+        if let Some(endpoint) = &source.endpoint {
+            check_endpoint(endpoint).map_err(|error| usage(error.to_string()))?;
+        }
+        let is_name = |region: &String| region.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+        if !source.region.as_ref().is_none_or(is_name) {
+            return Err(usage("a region has letters, digits and '-' only".to_owned()));
+        }
         return Ok(Place::Source(url));
     };
+    if source.endpoint.is_some() || source.region.is_some() || source.anonymous || source.allow_local {
+        return Err(usage("a mount has no endpoint, region, credentials or address".to_owned()));
+    }
     let path = Path::new(path);
     if !path.is_absolute() {
         let shown = without_secrets(&source.url);
@@ -56,7 +90,7 @@ pub(super) fn is_mount(source: &TreeSource) -> bool {
 impl OpenTrees {
     /// No open trees. Requests to object stores and web servers run on `runtime`.
     pub fn new(runtime: Handle) -> OpenTrees {
-        OpenTrees { runtime, open: Mutex::default() }
+        OpenTrees { runtime, sources: OnceLock::new(), open: Mutex::default(), looked_at: Mutex::default() }
     }
 
     /// Opens a tree. Blocks. Without `with_all_rights`, only those files of a mount are read that everybody may read.
@@ -77,6 +111,21 @@ impl OpenTrees {
             open.pop_front();
         }
         Ok(backend)
+    }
+
+    /// Begins a look at a tree; `None` if another one has not ended.
+    pub fn look(&self, source: &TreeSource) -> Option<Look<'_>> {
+        let mut looked_at = self.looked_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_first = looked_at.insert(source.clone());
+        is_first.then(|| Look { trees: self, source: source.clone() })
+    }
+
+    fn sources(&self) -> Result<&Sources, BackendError> {
+        if let Some(sources) = self.sources.get() {
+            return Ok(sources);
+        }
+        let sources = Sources::on(self.runtime.clone(), SourcesOptions::default())?;
+        Ok(self.sources.get_or_init(|| sources))
     }
 
     fn find(&self, wanted: &(TreeSource, bool)) -> Option<Arc<dyn Backend>> {
@@ -105,7 +154,7 @@ impl OpenTrees {
                     anonymous: source.anonymous,
                     addresses: if source.allow_local { AddressPolicy::Any } else { AddressPolicy::NotLocal },
                 };
-                Sources::on(self.runtime.clone(), options).and_then(|sources| sources.open(&url))
+                self.sources().and_then(|sources| sources.sharing(options).open(&url))
             }
         };
         Ok(opened?)

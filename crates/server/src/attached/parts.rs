@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use gristmill_backend::{Backend, BackendError, Found, Key, Object, Stamp};
 use gristmill_peers::ON_STORAGE;
-use gristmill_runtime::{FileParts, ObjectPart, Part, RunError};
+use gristmill_runtime::{ErrorKind, FileParts, ObjectPart, Part, RunError};
 use gristmill_wire::{AttachedFile, FileMap, WireError};
 
 use super::open_trees::is_mount;
@@ -37,7 +37,8 @@ pub(super) fn open(
     map: &FileMap,
     attached: &AttachedFile,
 ) -> Result<Arc<dyn Object>, RunError> {
-    let tree = shared.trees.open(&attached.tree, attached.with_all_rights)?;
+    let tree = shared.trees.open(&attached.tree, attached.with_all_rights);
+    let tree = tree.map_err(|error| not_reached(shared, attached, &error))?;
     let key = Key::new(attached.key.as_str())?;
     let malformed = || WireError::Malformed { what: "version of a file", why: "it is too long".into() };
     let stamp = Stamp::new(attached.stamp.as_str()).ok_or_else(malformed)?;
@@ -46,6 +47,23 @@ pub(super) fn open(
         return Ok(tree.open_at(&key, &found)?);
     }
     Ok(Arc::new(OpenedLater { tree, key, found, name: map.path.clone(), object: OnceLock::new() }))
+}
+
+/// The error of a node that does not reach a tree any more.
+fn not_reached(shared: &Shared, attached: &AttachedFile, error: &RunError) -> RunError {
+    let number = shared.number().map_or_else(|_| "?".to_owned(), |number| number.to_string());
+    let (address, url) = (&shared.address, &attached.tree.url);
+    let message = format!("storage node {number} ({address}) does not reach {url}: {error}");
+    RunError::Remote { kind: ErrorKind::Unavailable, message }
+}
+
+/// Whether a file of an attached tree still has the state of its grant. Blocks.
+pub(crate) fn is_unchanged(shared: &Shared, map: &FileMap, attached: &AttachedFile) -> bool {
+    let found = || {
+        let tree = shared.trees.open(&attached.tree, attached.with_all_rights).ok()?;
+        tree.stat(&Key::new(attached.key.as_str()).ok()?).ok()
+    };
+    found().is_some_and(|found| found.length == map.length && found.stamp.as_str() == attached.stamp)
 }
 
 /// A file that is opened when it is read for the first time.

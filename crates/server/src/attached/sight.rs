@@ -3,33 +3,72 @@
 //! The entry node lists the root of the tree and asks all nodes whether they find the same names. A node that does not is
 //! not asked to fold files of the tree. The check is only for convenience: each node compares the version of each file
 //! before it reads it.
+//!
+//! One request at a time asks about a tree. Others use the last answer, or wait for the first one. A failure is remembered
+//! for a moment, so storage that is down is not asked by each request again.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use futures_util::StreamExt;
 use futures_util::stream::iter;
-use gristmill_backend::{Backend, Key};
+use gristmill_backend::{Backend, BackendError, Key};
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_wire::action::{MAX_SEEN_NAMES, Node, SeeTree, SeenTree, names};
 use gristmill_wire::{GRANT_SECONDS, Pass, TreeSource};
 
 use crate::error::{Answer, Refusal};
 use crate::join::NODE;
-use crate::limits::{ASKED_AT_ONCE, JOIN_AGE, SEE_AGAIN, SEE_TIME};
+use crate::limits::{ASKED_AT_ONCE, JOIN_AGE, SEE_AGAIN, SEE_FAILED, SEE_PATIENCE, SEE_TIME};
 use crate::shared::{Shared, now};
 
-/// The nodes that reach a tree, and the time when they were asked.
-type Seen = Arc<Mutex<Option<(Instant, Arc<[u32]>)>>>;
+/// The targets whose nodes reach a tree, or why the entry node does not.
+type Seen = Result<Arc<[u32]>, Refusal>;
+
+/// What is known about one tree.
+#[derive(Default)]
+struct Known {
+    last: Option<(Instant, Seen)>,
+    /// Whether a request asks now.
+    asking: bool,
+}
+
+#[derive(Default)]
+struct OfTree {
+    known: Mutex<Known>,
+    answered: Condvar,
+}
+
+impl OfTree {
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Notes the answer, also if asking panics.
+struct Asking<'a> {
+    tree: &'a OfTree,
+    seen: Option<Seen>,
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        let mut known = self.tree.lock();
+        known.asking = false;
+        if let Some(seen) = self.seen.take() {
+            known.last = Some((Instant::now(), seen));
+        }
+        self.tree.answered.notify_all();
+    }
+}
 
 /// What the entry node knows about the nodes that reach trees.
 #[derive(Default)]
-pub(crate) struct Sight(Mutex<HashMap<TreeSource, Seen>>);
+pub(crate) struct Sight(Mutex<HashMap<TreeSource, Arc<OfTree>>>);
 
 impl Sight {
-    /// The entry of a tree. One request asks the nodes, and others of the same tree wait for it.
-    fn of(&self, source: &TreeSource) -> Seen {
+    fn of(&self, source: &TreeSource) -> Arc<OfTree> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(source.clone()).or_default().clone()
     }
 
@@ -45,26 +84,45 @@ impl Shared {
     /// # Errors
     /// It fails if the entry node does not reach the tree itself.
     pub fn seeing(&self, source: &TreeSource) -> Answer<Vec<u32>> {
-        let seen = self.sight.of(source);
-        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let known =
-            seen.as_ref().filter(|(at, _)| at.elapsed() < SEE_AGAIN).map(|(_, numbers)| numbers.clone());
-        let numbers = match known {
-            Some(numbers) => numbers,
-            None => {
-                let numbers: Arc<[u32]> = self.ask_who_sees(source)?.into();
-                *seen = Some((Instant::now(), numbers.clone()));
-                numbers
+        let tree = self.sight.of(source);
+        let seen = self.seen(&tree, source)?;
+        Ok(seen.iter().copied().filter(|number| self.alive(*number)).collect())
+    }
+
+    fn seen(&self, tree: &OfTree, source: &TreeSource) -> Seen {
+        let begun = Instant::now();
+        let mut known = tree.lock();
+        loop {
+            let asking = known.asking;
+            if let Some((at, seen)) = &known.last {
+                let age = if seen.is_ok() { SEE_AGAIN } else { SEE_FAILED };
+                if asking || at.elapsed() < age {
+                    return seen.clone();
+                }
             }
-        };
-        Ok(numbers.iter().copied().filter(|number| self.alive(*number)).collect())
+            if !asking {
+                break;
+            }
+            let Some(left) = SEE_PATIENCE.checked_sub(begun.elapsed()) else {
+                let text = format!("{} does not answer; try again later", source.url);
+                return Err(Refusal::new(ErrorKind::Unavailable, text));
+            };
+            let waited = tree.answered.wait_timeout(known, left);
+            known = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        known.asking = true;
+        drop(known);
+        let mut asking = Asking { tree, seen: None };
+        let seen = self.ask_who_sees(source).map(Arc::from);
+        asking.seen = Some(seen.clone());
+        seen
     }
 
     fn ask_who_sees(&self, source: &TreeSource) -> Answer<Vec<u32>> {
         let own = self.number()?;
         let names = root_names(&*self.trees.open(source, true)?)?;
-        let nodes =
-            self.nodes()?.nodes.into_iter().filter(|node| node.number != own && self.alive(node.number));
+        let nodes = self.nodes()?.nodes.into_iter();
+        let nodes = nodes.filter(|node| node.number != own && self.alive(node.number));
         let mut question = SeeTree { source: source.clone(), names, at: now(), seal: String::new() };
         question.seal = self.key.sign(&question.signed_text()?);
         let pass = self.key.seal_pass(&Pass { principal: NODE.into(), expires: now() + GRANT_SECONDS })?;
@@ -82,10 +140,13 @@ impl Shared {
     }
 }
 
-/// Some names in the root of a tree. Web servers need not list their folders, so nothing is compared there.
+/// Some names in the root of a tree. Web servers need not list their folders: they only must answer.
 fn root_names(tree: &dyn Backend) -> Result<Vec<String>, RunError> {
     if !tree.lists_everything() {
-        return Ok(Vec::new());
+        return match tree.stat(&Key::ROOT) {
+            Err(error @ BackendError::Unavailable { .. }) => Err(error.into()),
+            _ => Ok(Vec::new()),
+        };
     }
     let page = tree.list(&Key::ROOT, None, MAX_SEEN_NAMES)?;
     Ok(page.entries.into_iter().map(|entry| entry.name).take(MAX_SEEN_NAMES).collect())
@@ -103,6 +164,9 @@ pub(crate) fn see(shared: &Shared, question: &SeeTree) -> Answer<SeenTree> {
     if now().abs_diff(question.at) > JOIN_AGE {
         return denied("the clocks of the node and of the entry node differ by minutes; set them");
     }
+    let Some(_look) = shared.trees.look(&question.source) else {
+        return Ok(SeenTree { why_not: Some("its storage has not answered an earlier question".to_owned()) });
+    };
     let names = shared.trees.open(&question.source, true).and_then(|tree| root_names(&*tree));
     let why_not = match names {
         Ok(names) if names == question.names => None,
