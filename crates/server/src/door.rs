@@ -21,13 +21,14 @@ use gristmill_runtime::ErrorKind;
 use gristmill_transport::ConnectionSlot;
 use gristmill_wire::{GRANT_HEADER, PASS_HEADER, WireError, pass_of};
 use http::header::{self, HeaderName};
-use http::{HeaderMap, Method, StatusCode, Version};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Version};
 
 use crate::arriving_body::ArrivingBody;
 use crate::checks::Checks;
 use crate::error::{Answer, Refusal};
 use crate::limits::{KEPT_FACTOR, READ_AT_ONCE, READ_FACTOR, REQUEST_BYTES};
 use crate::memory::Room;
+use crate::reductionist;
 use crate::shared::{Shared, now};
 
 /// Paths without authentication. Their answers contain nothing about files or users.
@@ -123,7 +124,8 @@ pub(crate) async fn enter(State(shared): State<Arc<Shared>>, request: Request, n
 fn admit(shared: &Shared, mut request: Request, grpc: bool) -> Answer<Request> {
     check_host(&request)?;
     let headers = request.headers();
-    let principal = shared.identities.principal(request.extensions(), authority(&request), headers);
+    let token = headers.get(header::AUTHORIZATION).filter(|value| !is_of_source(&request, value));
+    let principal = shared.identities.principal(request.extensions(), authority(&request), token);
     let principal = principal.map_err(|refusal| shared.add_entry_node(refusal));
     let pass = pass_principal(shared, headers)?;
     let account: Option<Arc<str>> = match (pass, &principal) {
@@ -145,6 +147,11 @@ fn admit(shared: &Shared, mut request: Request, grpc: bool) -> Answer<Request> {
     *request.body_mut() = Body::new(ArrivingBody::new(body, caller.clone()));
     request.extensions_mut().insert(caller);
     Ok(request)
+}
+
+/// Whether credentials are those of the source of a reduction, and not of the caller.
+fn is_of_source(request: &Request, credentials: &HeaderValue) -> bool {
+    request.uri().path().starts_with(reductionist::PATHS) && credentials.as_bytes().starts_with(b"Basic ")
 }
 
 /// Takes a place for the connection of a request, for its account or, with a grant only, the principal of the grant.

@@ -5,7 +5,7 @@ use std::path::Path;
 use gristmill_namespace::Principal;
 use gristmill_runtime::ErrorKind;
 use gristmill_transport::{Origin, Peer};
-use http::{Extensions, HeaderMap, header};
+use http::{Extensions, HeaderValue};
 
 use crate::ServerError;
 use crate::error::{Answer, Refusal};
@@ -24,12 +24,12 @@ impl Identities {
         Ok(Identities { tokens: path.map(TokenFile::read).transpose()?, required })
     }
 
-    /// The principal of a request. `authority`: the host that the request names.
+    /// The principal of a request. `authority`: the host that the request names. `token`: its header `Authorization`.
     pub fn principal(
         &self,
         extensions: &Extensions,
         authority: Option<&str>,
-        headers: &HeaderMap,
+        token: Option<&HeaderValue>,
     ) -> Answer<Principal> {
         let denied = |text: &str| Err(Refusal::new(ErrorKind::Denied, text));
         let Some(peer) = extensions.get::<Peer>() else {
@@ -39,7 +39,7 @@ impl Identities {
             Origin::Unix { .. } => true,
             Origin::Tcp(ip) => ip.is_loopback(),
         };
-        if let Some(value) = headers.get(header::AUTHORIZATION) {
+        if let Some(value) = token {
             if !peer.encrypted && !local {
                 return denied("tokens are taken over TLS only");
             }

@@ -75,6 +75,7 @@ mod permit;
 mod private;
 mod puts;
 mod range;
+mod reductionist;
 mod removed;
 mod reserve;
 mod routes;

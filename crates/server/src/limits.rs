@@ -66,6 +66,7 @@ pub const MAX_BLOCKING_THREADS: usize = gristmill_transport::MAX_CONNECTIONS
     + MAX_RUNS
     + 2 * all_places(MAX_ROW_FOLDS)
     + 2 * all_places(MAX_GROUP_WORK)
+    + all_places(MAX_REDUCTIONS)
     + THREADS_OF_NODE;
 
 /// Threads among [`MAX_BLOCKING_THREADS`] for the node's own work: removal of objects, recovery, and books of
@@ -74,6 +75,13 @@ const THREADS_OF_NODE: usize = 64;
 
 /// Most removed objects that a node remembers while a grant could still write them. Each takes about 150 bytes.
 pub const MAX_REMOVED: usize = 65_536;
+
+/// Most reductions of single chunks of one principal at once; more are refused as busy. There are a third more places for
+/// others. Each has a thread while it waits for its source, and while it is computed.
+pub const MAX_REDUCTIONS: usize = 128;
+
+/// Longest request for the reduction of a chunk, in bytes.
+pub const MAX_REDUCTION_BODY: usize = 64 << 10;
 
 /// Most steps of scrubs of one principal, running or waiting; more are refused as busy. There are a third more places
 /// for others.

@@ -23,8 +23,9 @@ use crate::contention::options::ContentionOptions;
 use crate::identity::Identities;
 use crate::limits::{
     ANSWER_MEMORY, COLLECTIVE_MEMORY, EXTENT_MEMORY, MAX_ACTIONS, MAX_CONNECTIONS_OF_ONE, MAX_FILE_READS,
-    MAX_FILE_UPLOADS, MAX_FOLDS, MAX_FSCKS, MAX_GROUP_WORK, MAX_RELAYS, MAX_ROW_FOLDS, MAX_RUNS, MAX_SCRUBS,
-    MAX_UPLOADS, MAX_WAITING, MAX_WAITING_RUNS, OBJECT_STALL, PUT_LEASE, REQUEST_MEMORY, STOP_GRACE,
+    MAX_FILE_UPLOADS, MAX_FOLDS, MAX_FSCKS, MAX_GROUP_WORK, MAX_REDUCTIONS, MAX_RELAYS, MAX_ROW_FOLDS,
+    MAX_RUNS, MAX_SCRUBS, MAX_UPLOADS, MAX_WAITING, MAX_WAITING_RUNS, OBJECT_STALL, PUT_LEASE,
+    REQUEST_MEMORY, STOP_GRACE,
 };
 use crate::memory::{Memory, chunk_memory};
 use crate::permit::Permits;
@@ -165,6 +166,8 @@ impl Node {
             file_reads: Permits::new(MAX_FILE_READS, "reads of files by path"),
             connections: Permits::new(MAX_CONNECTIONS_OF_ONE, "connections"),
             scrubs: Permits::new(MAX_SCRUBS, "scrubs"),
+            reductions: Permits::new(MAX_REDUCTIONS, "reductions of chunks"),
+            local_sources: options.local_sources,
             scrubbing: tokio::sync::Mutex::default(),
             fscks: Permits::new(MAX_FSCKS, "comparisons with the namespace"),
             comparing: tokio::sync::Mutex::default(),

@@ -49,6 +49,8 @@ pub struct NodeOptions {
     pub chunk_memory: Option<u64>,
     /// Quantity that the placement of active requests minimises.
     pub objective: Objective,
+    /// Whether users may name sources at addresses of this machine or of its link.
+    pub local_sources: bool,
     /// Whether to store statistics of the chunks of array variables.
     pub statistics: bool,
     /// Callback with the progress of the recovery of the store after a crash.
@@ -80,6 +82,7 @@ impl NodeOptions {
             link: None,
             chunk_memory: None,
             objective: Objective::Overlap,
+            local_sources: false,
             statistics: true,
             recovery: None,
             expect: None,

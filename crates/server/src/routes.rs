@@ -7,8 +7,8 @@ use axum::middleware::from_fn_with_state;
 
 use crate::shared::Shared;
 use crate::{
-    cluster, door, files, flight, fsck, load, members, metrics, no_route, object_page, objects, page, scrub,
-    status,
+    cluster, door, files, flight, fsck, load, members, metrics, no_route, object_page, objects, page,
+    reductionist, scrub, status,
 };
 
 /// The service of a node.
@@ -22,6 +22,7 @@ pub(crate) fn router(shared: &Arc<Shared>) -> Router {
         .merge(status::routes())
         .merge(cluster::routes())
         .merge(fsck::routes())
+        .merge(reductionist::routes())
         .merge(object_page::routes())
         .merge(page::routes())
         .fallback(no_route::no_path)

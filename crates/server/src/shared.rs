@@ -80,6 +80,10 @@ pub(crate) struct Shared {
     /// Permits of connections with a known principal.
     pub connections: Permits,
     pub scrubs: Permits,
+    /// Permits of reductions of single chunks.
+    pub reductions: Permits,
+    /// Whether URLs of users may lead to addresses of this machine or of its link.
+    pub local_sources: bool,
     /// Held while a part of an object is compared with its checksums.
     pub scrubbing: tokio::sync::Mutex<()>,
     pub fscks: Permits,
@@ -187,7 +191,7 @@ impl Shared {
     }
 
     /// The permits for requests of every kind.
-    pub fn permits(&self) -> [&Permits; 10] {
+    pub fn permits(&self) -> [&Permits; 11] {
         [
             &self.connections,
             &self.value_folds,
@@ -198,6 +202,7 @@ impl Shared {
             &self.file_uploads,
             &self.file_reads,
             &self.scrubs,
+            &self.reductions,
             &self.fscks,
         ]
     }

@@ -120,8 +120,9 @@ impl Bucket {
                     return Ok(rows);
                 }
                 // A page may have the marker of the folder itself only.
-                let last = last_name.max(page.last).max(offset);
-                offset = last;
+                let last = last_name.max(page.last).max(offset.clone());
+                // Its name ends with a '/', which is not shown, so it comes after its own shown name.
+                offset = if last == offset { last.map(|last| format!("{last}/")) } else { last };
             }
         }
         Err(self.disorder("the object store gives too many pages for one list"))

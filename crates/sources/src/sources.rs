@@ -25,8 +25,37 @@ pub struct SourcesOptions {
     pub region: Option<String>,
     /// Asks without credentials, for public buckets.
     pub anonymous: bool,
+    /// Whose credentials are sent.
+    pub access: Access,
     /// The addresses that web servers, and the `endpoint`, may have.
     pub addresses: AddressPolicy,
+}
+
+/// Whose credentials an object store gets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Access {
+    /// Those of the environment of this process.
+    #[default]
+    Environment,
+    /// None. The environment is not read.
+    Anonymous,
+    /// Those of a user, for S3. The environment is not read.
+    Key(AccessKey),
+}
+
+/// The access key of a user.
+#[derive(Clone, PartialEq, Eq)]
+pub struct AccessKey {
+    /// The name of the key.
+    pub id: String,
+    /// The secret.
+    pub secret: String,
+}
+
+impl fmt::Debug for AccessKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AccessKey(..)")
+    }
 }
 
 /// Connections to object stores and web servers. It is cheap to clone.

@@ -11,7 +11,7 @@ use crate::bucket::Store;
 use crate::http_client::HttpClient;
 use crate::retry::no_store_retries;
 use crate::store_error::innermost;
-use crate::{Scheme, SourceUrl, SourcesOptions};
+use crate::{Access, Scheme, SourceUrl, SourcesOptions};
 
 /// The client of the store of a bucket.
 pub(crate) fn open_store(
@@ -41,7 +41,14 @@ pub(crate) fn open_store(
 }
 
 fn s3(url: &SourceUrl, options: &SourcesOptions, http: HttpClient) -> AmazonS3Builder {
-    let mut builder = AmazonS3Builder::from_env().with_bucket_name(url.container());
+    let mut builder = match &options.access {
+        Access::Environment => AmazonS3Builder::from_env(),
+        Access::Anonymous => AmazonS3Builder::new().with_skip_signature(true),
+        Access::Key(key) => {
+            AmazonS3Builder::new().with_access_key_id(&key.id).with_secret_access_key(&key.secret)
+        }
+    };
+    builder = builder.with_bucket_name(url.container());
     if let Some(endpoint) = &options.endpoint {
         builder = builder.with_endpoint(endpoint);
     }

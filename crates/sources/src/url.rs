@@ -150,6 +150,30 @@ pub fn without_secrets(text: &str) -> String {
     if scheme.is_empty() { rest.to_owned() } else { format!("{scheme}://{rest}") }
 }
 
+/// The endpoint and the object of a URL with the bucket in its path: `http://HOST[:PORT]/BUCKET/KEY`.
+///
+/// ```
+/// let (endpoint, object) = gristmill_sources::path_style("http://localhost:9000/bucket/a/b%20c")?;
+/// assert_eq!((endpoint.as_str(), object.to_string().as_str()), ("http://localhost:9000", "s3://bucket/a/b c"));
+/// # Ok::<(), gristmill_sources::UrlError>(())
+/// ```
+///
+/// # Errors
+/// Returns an error if it is another URL, or if it has a user, a password or a query.
+pub fn path_style(text: &str) -> Result<(String, SourceUrl), UrlError> {
+    check_endpoint(text)?;
+    let wrong = |why: &str| UrlError { text: without_secrets(text), why: why.to_owned() };
+    let (scheme, rest) = text.split_once("://").ok_or_else(|| wrong("it has no scheme"))?;
+    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let path = percent_decode_str(path).decode_utf8().map_err(|_| wrong("its path is not UTF-8"))?;
+    let (bucket, key) = path.split_once('/').unwrap_or((&path, ""));
+    if bucket.is_empty() || key.is_empty() {
+        return Err(wrong("write http://HOST[:PORT]/BUCKET/KEY"));
+    }
+    let key = Key::new(key).map_err(|error| wrong(&error.to_string()))?;
+    Ok((format!("{scheme}://{host}"), SourceUrl { scheme: Scheme::S3, container: bucket.to_owned(), key }))
+}
+
 /// Checks the URL of a server with the protocol of S3: a scheme, a host, perhaps a port and a path, and no secrets.
 ///
 /// # Errors
@@ -165,7 +189,7 @@ pub fn check_endpoint(endpoint: &str) -> Result<(), UrlError> {
         }
         Ok(url) if url.query().is_some() || url.fragment().is_some() => wrong("an endpoint has no query"),
         Ok(_) => Ok(()),
-        Err(error) => wrong(&error.to_string()),
+        Err(_) => wrong("the endpoint of a server is http://HOST[:PORT] or https://HOST[:PORT]"),
     }
 }
 

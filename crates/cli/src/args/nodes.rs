@@ -123,6 +123,9 @@ pub struct NodeArgs {
     /// clients. 'paper': the sum of all, as in DOSAS
     #[arg(long, value_name = "WHICH", default_value = "overlap", value_parser = parse_objective)]
     pub objective: Objective,
+    /// Let users name sources at addresses of the nodes themselves, or of their link, in requests to /v2/
+    #[arg(long)]
+    pub allow_local_sources: bool,
     /// Keep no statistics of the chunks of variables, and use none
     #[arg(long)]
     pub no_statistics: bool,
@@ -132,8 +135,16 @@ impl NodeArgs {
     /// The arguments from which `serve` parses equal options. Only the entry node listens on the socket.
     pub fn arguments(&self, is_entry: bool) -> Vec<OsString> {
         let NodeArgs { socket, cert, tls_key, ca, tokens, require_identity, admin, lanes, .. } = self;
-        let NodeArgs { active_share, active_priority, link, chunk_memory, objective, no_statistics, .. } =
-            self;
+        let NodeArgs {
+            active_share,
+            active_priority,
+            link,
+            chunk_memory,
+            objective,
+            no_statistics,
+            allow_local_sources,
+            ..
+        } = self;
         let path = |path: &Option<PathBuf>| path.as_deref().map(|path| Path::as_os_str(path).to_owned());
         let values = [
             ("--socket", path(socket).filter(|_| is_entry)),
@@ -149,7 +160,11 @@ impl NodeArgs {
             ("--chunk-memory", chunk_memory.as_ref().map(|memory| memory.to_string().into())),
             ("--objective", Some(objective.to_string().into())),
         ];
-        let flags = [("--require-identity", *require_identity), ("--no-statistics", *no_statistics)];
+        let flags = [
+            ("--require-identity", *require_identity),
+            ("--no-statistics", *no_statistics),
+            ("--allow-local-sources", *allow_local_sources),
+        ];
         let named = values.into_iter().filter_map(|(name, value)| Some([name.into(), value?])).flatten();
         named.chain(flags.into_iter().filter(|(_, set)| *set).map(|(name, _)| name.into())).collect()
     }
@@ -250,6 +265,7 @@ mod tests {
             "--objective=paper",
             "--require-identity",
             "--no-statistics",
+            "--allow-local-sources",
         ];
         let all = NodeArgs::augment_args(Command::new("serve"));
         assert_eq!(all.get_arguments().count(), given.len(), "every option is tried");

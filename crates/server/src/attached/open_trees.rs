@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use gristmill_backend::{Backend, BackendError, Mount, MountOptions};
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_sources::{
-    AddressPolicy, Scheme, SourceUrl, Sources, SourcesOptions, check_endpoint, without_secrets,
+    Access, AddressPolicy, Scheme, SourceUrl, Sources, SourcesOptions, check_endpoint, without_secrets,
 };
 use gristmill_wire::TreeSource;
 use tokio::runtime::Handle;
@@ -120,7 +120,11 @@ impl OpenTrees {
         is_first.then(|| Look { trees: self, source: source.clone() })
     }
 
-    fn sources(&self) -> Result<&Sources, BackendError> {
+    /// The connections to object stores and web servers.
+    ///
+    /// # Errors
+    /// It fails if the certificate authorities of the system cannot be read.
+    pub fn sources(&self) -> Result<&Sources, BackendError> {
         if let Some(sources) = self.sources.get() {
             return Ok(sources);
         }
@@ -152,6 +156,7 @@ impl OpenTrees {
                     endpoint: source.endpoint.clone(),
                     region: source.region.clone(),
                     anonymous: source.anonymous,
+                    access: Access::Environment,
                     addresses: if source.allow_local { AddressPolicy::Any } else { AddressPolicy::NotLocal },
                 };
                 self.sources().and_then(|sources| sources.sharing(options).open(&url))

@@ -32,7 +32,7 @@ pub(crate) fn own_parts(
 ///
 /// # Errors
 /// It fails if the tree cannot be opened.
-pub(super) fn open(
+pub(crate) fn open(
     shared: &Shared,
     map: &FileMap,
     attached: &AttachedFile,

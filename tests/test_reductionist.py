@@ -1,0 +1,233 @@
+"""The HTTP API of Reductionist: reductions of single chunks, as PyActiveStorage asks for them."""
+
+import json
+import math
+import urllib.error
+import urllib.request
+import zlib
+from base64 import b64encode
+
+import attached
+import numpy as np
+import pytest
+import web_servers
+from cluster import Up
+
+cbor2 = pytest.importorskip("cbor2", reason="cbor2 is not installed")
+
+SHAPE = (6, 7, 8)
+TYPES = ["int32", "int64", "uint32", "uint64", "float32", "float64"]
+
+
+@pytest.fixture(scope="module")
+def s3():
+    pytest.importorskip("moto", reason="moto is not installed")
+    server = web_servers.S3()
+    yield server
+    server.end()
+
+
+@pytest.fixture(scope="module")
+def up(clusters):
+    return clusters(Up, nodes=2, args=("--allow-local-sources", "--admin", "anonymous"))
+
+
+def post(up, operation, asked, credentials=None, entry=None):
+    """The answer and its status."""
+    headers = {"Content-Type": "application/json"}
+    if credentials:
+        headers["Authorization"] = "Basic " + b64encode(":".join(credentials).encode()).decode()
+    url = f"http://{entry or up.entry}/v2/{operation}/"
+    request = urllib.request.Request(url, json.dumps(asked).encode(), headers)
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return cbor2.loads(answer.read()), answer.status
+    except urllib.error.HTTPError as error:
+        return json.loads(error.read())["error"]["message"], error.code
+
+
+def reduced(up, operation, asked, credentials=None):
+    """The array of an answer, decoded as PyActiveStorage does it, and the counts."""
+    answer, status = post(up, operation, asked, credentials)
+    assert status == 200, answer
+    assert answer["byte_order"] == "little"
+    return np.frombuffer(answer["bytes"], answer["dtype"]).reshape(answer["shape"]), answer["count"]
+
+
+@pytest.fixture(scope="module", params=["s3", "http", "own", "attached"])
+def place(request, up, s3, tmp_path_factory):
+    """A function that stores bytes, and gives the fields of a request that name them, and credentials."""
+    if request.param == "s3":
+
+        def store(name, content):
+            s3.put(f"chunks/{name}", content)
+            fields = {"interface_type": "s3", "url": f"{s3.endpoint}/{s3.bucket}/chunks/{name}"}
+            return fields, (web_servers.KEY, web_servers.SECRET)
+
+        yield store
+    elif request.param == "http":
+        server = attached.made("nginx", tmp_path_factory)
+        yield lambda name, content: ({"interface_type": "http", "url": server.put(name, content)}, None)
+        server.end()
+    elif request.param == "own":
+
+        def store(name, content):
+            up.put(f"/chunks/{name}", content, "--stripe", "64")
+            return {"interface_type": "http", "url": f"http://{up.entry}/files/chunks/{name}"}, None
+
+        yield store
+    else:
+        tree = attached.Mounted(tmp_path_factory.mktemp("mount"))
+        up.grist.ok("attach", tree.source, up.url("/tree"))
+
+        def store(name, content):
+            tree.put(name, content)
+            return {"interface_type": "https", "url": f"https://{up.entry}/files/tree/{name}"}, None
+
+        yield store
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_all_operations_are_those_of_masked_arrays(up, place, dtype):
+    random = np.random.default_rng(3)
+    low = 0 if dtype.startswith("u") else -40
+    values = random.integers(low, 40, SHAPE).astype(dtype)
+    if dtype.startswith("f"):
+        values += random.random(SHAPE).astype(dtype)
+    for order in "CF":
+        for byte_order in ("little", "big"):
+            stored = values.astype(np.dtype(dtype).newbyteorder(byte_order[0].replace("l", "<").replace("b", ">")))
+            name = f"{dtype}-{order}-{byte_order}"
+            fields, credentials = place(name, b"head" + stored.tobytes(order=order) + b"tail")
+            asked = {
+                **fields, "dtype": dtype, "byte_order": byte_order, "order": order, "shape": SHAPE,
+                "offset": 4, "size": values.nbytes, "selection": [[1, 6, 2], [0, 7, 1], [7, 0, -3]],
+            }  # fmt: skip
+            part = values[1:6:2, 0:7, 7:0:-3]
+            for missing, masked in [
+                (None, np.ma.array(part, mask=np.zeros(part.shape, bool))),
+                ({"missing_value": part.flat[3].item()}, np.ma.masked_equal(part, part.flat[3])),
+                ({"missing_values": [part.flat[0].item(), part.flat[5].item()]}, np.ma.masked_where(np.isin(part, part.flat[[0, 5]]), part)),
+                ({"valid_range": [5, 30]}, np.ma.masked_outside(part, 5, 30)),
+                ({"valid_min": 3}, np.ma.masked_less(part, 3)),
+                ({"valid_max": 3}, np.ma.masked_greater(part, 3)),
+            ]:
+                ask = asked if missing is None else {**asked, "missing": missing}
+                for axis in (None, 1, [0, 2], [0, 1, 2]):
+                    given = ask if axis is None else {**ask, "axis": axis}
+                    axes = tuple(axis) if isinstance(axis, list) else axis
+                    counts = np.ma.count(masked, axis=axes)
+                    for operation in ("sum", "min", "max", "count"):
+                        got, count = reduced(up, operation, given, credentials)
+                        assert np.array_equal(np.reshape(count, counts.shape), counts), (operation, axis)
+                        if operation == "count":
+                            want = counts
+                        elif operation == "sum" and dtype.startswith("f"):
+                            want = np.ma.sum(masked.astype("f8"), axis=axes).astype(dtype)
+                        elif operation == "sum":
+                            want = np.ma.sum(masked, axis=axes, dtype=dtype)
+                        else:
+                            want = getattr(np.ma, operation)(masked, axis=axes)
+                        assert got.shape == np.shape(want) and got.dtype == ("int64" if operation == "count" else dtype)
+                        known = counts > 0
+                        want = np.ma.filled(np.ma.asarray(want), 0)
+                        close = np.isclose(got, want, rtol=1e-6, atol=0) if dtype == "float32" else got == want
+                        if operation == "sum" and dtype == "float64":
+                            close = np.isclose(got, want, rtol=1e-15, atol=1e-14)
+                        assert np.all(close | ~known), (operation, axis, missing, got, want)
+                if order == "C":
+                    got, count = reduced(up, "select", ask, credentials)
+                    assert np.array_equal(got, part) and count == [np.ma.count(masked)]
+
+
+def test_compressed_and_shuffled_chunks(up, place):
+    values = np.random.default_rng(4).normal(size=(50, 40))
+    whole = values.tobytes()
+    shuffled = np.frombuffer(whole, "u1").reshape(-1, 8).T.tobytes()
+    import gzip
+
+    for compression, content in [("zlib", zlib.compress(shuffled)), ("gzip", gzip.compress(shuffled))]:
+        fields, credentials = place(f"packed.{compression}", content)
+        asked = {
+            **fields, "dtype": "float64", "shape": [50, 40], "compression": {"id": compression},
+            "filters": [{"id": "shuffle", "element_size": 8}], "size": len(content), "offset": 0,
+        }  # fmt: skip
+        got, count = reduced(up, "sum", asked, credentials)
+        assert got == math.fsum(values.flat) and count == [2000]
+        message, status = post(up, "sum", {**asked, "size": len(content) - 5}, credentials)
+        assert status == 400 and "decoded" in message
+    fields, credentials = place("plain", whole)
+    assert reduced(up, "max", {**fields, "dtype": "float64"}, credentials)[0] == values.max()
+    message, status = post(up, "max", {**fields, "dtype": "float64", "offset": 16, "size": len(whole)}, credentials)
+    assert status == 400 and "has 16000 bytes, not 16016" in message
+
+
+def test_shapes_and_counts_as_bytes(up, place):
+    fields, credentials = place("counted", np.arange(6, dtype="i4").tobytes())
+    asked = {**fields, "dtype": "int32", "shape": [2, 3], "axis": 0}
+    answer, _ = post(up, "sum", {**asked, "option_shape_as_bytes": True, "option_count_as_bytes": True}, credentials)
+    assert np.frombuffer(answer["shape_as_bytes"], "u8").tolist() == [3] and answer["shape"] == []
+    assert np.frombuffer(answer["count_as_bytes"], "i8").tolist() == [2, 2, 2] and answer["count"] == []
+
+
+def test_errors_have_the_form_of_reductionist(up, place, s3):
+    fields, credentials = place("error", b"12345678")
+    asked = {**fields, "dtype": "int32"}
+    for operation, more, status, why in [
+        ("mean", {}, 404, "no operation 'mean'"),
+        ("sum", {"extra": 1}, 400, "extra"),
+        ("sum", {"dtype": "int16"}, 400, "int16"),
+        ("sum", {"size": 100}, 400, "has 8 bytes, not 100"),
+        ("sum", {"offset": 100, "size": 4}, 400, "has 8 bytes, not 104"),
+        ("sum", {"url": fields["url"] + "-none"}, 400, "no"),
+    ]:
+        message, code = post(up, operation, {**asked, **more}, credentials)
+        assert code == status and why in message, (message, code)
+
+
+def test_credentials_go_to_the_source_and_nowhere_else(up, s3):
+    s3.put("private", b"12345678")
+    asked = {"interface_type": "s3", "url": f"{s3.endpoint}/{s3.bucket}/private", "dtype": "int32"}
+    assert post(up, "count", asked, ("wrong:name", "hidden-secret"))[1] in (200, 400, 401)
+    message, status = post(up, "count", {**asked, "url": "http://127.0.0.1:1/b/k"}, ("name", "hidden-secret"))
+    assert status == 500 and "hidden-secret" not in message
+    asked = {"interface_type": "http", "url": f"http://{up.entry}/files/none", "dtype": "int32"}
+    assert post(up, "count", asked, ("name", "hidden-secret"))[1] == 400
+    assert "hidden-secret" not in up.errors()
+
+
+def test_addresses_of_the_node_are_refused(clusters, s3):
+    up = clusters(Up, nodes=1)
+    s3.put("local", b"12345678")
+    for interface, url in [("s3", f"{s3.endpoint}/{s3.bucket}/local"), ("http", f"{s3.endpoint}/local")]:
+        message, status = post(up, "sum", {"interface_type": interface, "url": url, "dtype": "int32"})
+        assert status == 401 and "address of this machine" in message
+    # The files of the cluster are at its own address.
+    url = up.put("/x.i4", np.arange(4, dtype="i4").tobytes())
+    assert url
+    asked = {"interface_type": "http", "url": f"http://{up.entry}/files/x.i4", "dtype": "int32"}
+    assert reduced(up, "sum", asked)[0] == 6
+
+
+def test_files_that_a_user_may_not_read(nodes_of_test):
+    up = nodes_of_test(Up, nodes=1)
+    up.put("/closed.i4", b"12345678", "--mode", "000")
+    asked = {"interface_type": "http", "url": f"http://{up.entry}/files/closed.i4", "dtype": "int32"}
+    message, status = post(up, "sum", asked)
+    assert status == 401 and "may not read" in message
+
+
+def test_the_client_of_pyactivestorage(up, s3):
+    reductionist = pytest.importorskip("activestorage.reductionist", reason="PyActiveStorage is not installed")
+    values = np.random.default_rng(9).normal(size=(20, 30)).astype("f4")
+    s3.put("client", b"1234" + values.tobytes())
+    session = reductionist.get_session(web_servers.KEY, web_servers.SECRET, None)
+    for operation in ("sum", "min", "max", "count", "mean", None):
+        for axis in ((0, 1), (0,)):
+            got, count = reductionist.reduce_chunk(
+                session, f"http://{up.entry}", f"{s3.endpoint}/{s3.bucket}/client", 4, values.nbytes, None, None,
+                (None, None, None, None), values.dtype, values.shape, "C", (slice(2, 18, 1), slice(0, 30, 2)), axis, operation,
+            )  # fmt: skip
+            part = values[2:18, 0:30:2]
+            want = {"sum": part.astype("f8").sum(axis), "mean": part.astype("f8").sum(axis), "min": part.min(axis), "max": part.max(axis), "count": np.ma.count(part, axis), None: part}[operation]
+            np.testing.assert_allclose(got, want, rtol=1e-6)
