@@ -155,6 +155,7 @@ pub fn without_secrets(text: &str) -> String {
 /// ```
 /// let (endpoint, object) = gristmill_sources::path_style("http://localhost:9000/bucket/a/b%20c")?;
 /// assert_eq!((endpoint.as_str(), object.to_string().as_str()), ("http://localhost:9000", "s3://bucket/a/b c"));
+/// assert_eq!(gristmill_sources::path_style("http://localhost:9000/bucket//a/b%20c")?.1, object);
 /// # Ok::<(), gristmill_sources::UrlError>(())
 /// ```
 ///
@@ -167,6 +168,8 @@ pub fn path_style(text: &str) -> Result<(String, SourceUrl), UrlError> {
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
     let path = percent_decode_str(path).decode_utf8().map_err(|_| wrong("its path is not UTF-8"))?;
     let (bucket, key) = path.split_once('/').unwrap_or((&path, ""));
+    // PyActiveStorage puts two slashes between bucket and key.
+    let key = key.trim_start_matches('/');
     if bucket.is_empty() || key.is_empty() {
         return Err(wrong("write http://HOST[:PORT]/BUCKET/KEY"));
     }
