@@ -100,6 +100,23 @@ SEEDS = {
             (1 << 26, 4096, 0, 4, 1 << 20, 0, 1), (1 << 20, 1000, 1, 3, 96, 7, 0, 500, 9000), (1 << 40, 1 << 16, 2, 5, 24, 8, 1),
         )
     ],
+    "index_page": [
+        b'<a href="../">up</a> <a href="a.nc">a</a> <A HREF=\'b%20c/\'>b c</A>', b'<a href=/some/folder/x>x</a><a href="?C=M">',
+        b'<a href="https://host:8080/some/folder/y.nc">', b'<a href="&#47;some/folder/&amp;z">', b"<a href=\"a%2fb\"><a href=//evil/>",
+    ],
+    "reductionist": [
+        struct.pack("<H", len(body)) + body + stored for body, stored in (
+            (text({"interface_type": "s3", "url": "http://h/b/k", "dtype": dtype, "byte_order": "big"} | more), stored)
+            for dtype, more, stored in (
+                ("int32", {"shape": [2, 3], "axis": [0], "selection": [[0, 2, 1], [2, 0, -1]]}, bytes(24)),
+                ("float64", {"shape": [2], "missing": {"valid_range": [0, 1]}, "order": "F", "axis": []}, bytes(16)),
+                ("uint64", {"offset": 8, "size": 16, "missing": {"missing_values": [0, 1]}}, bytes(16)),
+                ("float32", {"shape": [4], "filters": [{"id": "shuffle", "element_size": 4}]}, bytes(16)),
+                ("int64", {"shape": [4], "compression": {"id": "zlib"}}, zlib.compress(bytes(32))),
+                ("uint32", {"shape": [4], "compression": {"id": "gzip"}, "option_count_as_bytes": True}, gzip.compress(bytes(16))),
+            )
+        )
+    ],
     "range": [u64(1000 << 8) + header for header in (b"bytes=0-99", b"bytes=900-", b"bytes=-5", b"bytes=1-2,4-5")],
     "node": [
         http("GET /health"), http("GET /files/a", "Range: bytes=0-9"), http("GET /files/"), http("HEAD /files/a"),

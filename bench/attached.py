@@ -1,0 +1,57 @@
+"""A file that stays where it is: attached to four storage nodes, put on the same nodes, and read by one process.
+
+The three sums have the same bits. The command is timed from its start to its end, and the report gives the time of the request. A mount is
+a folder of this machine here, so the bytes come from the page cache.
+"""
+
+import json
+import subprocess
+from pathlib import Path
+
+import data
+import pairs
+from cluster import GRISTMILL, Nodes, environment, output_of
+
+NODES = 4
+GOAL = 1.2
+ATTACHED, PUT, LOCAL = "attached, 4 nodes", "put on 4 nodes", "plain file, one process"
+
+
+def request(binary, path, want):
+    """A function that runs a sum and returns the seconds of the request."""
+
+    def run():
+        words = [binary, "run", "sum", path, "--type", "f64", "--json", "--no-progress"]
+        done = subprocess.run(list(map(str, words)), capture_output=True, env=environment(), check=True)
+        answer = json.loads(done.stdout)
+        pairs.require(want is None or answer["result"]["sum"] == want, f"the sum of {path}")
+        run.sum = answer["result"]["sum"]
+        return answer["report"]["elapsed_seconds"]
+
+    return run
+
+
+def main():
+    options = pairs.arguments(__doc__.split("\n")[0], quick_rounds=2, size=pairs.SIZE, gristmill=GRISTMILL)
+    size = options.size or (64 * data.MIB if options.quick else data.GIB)
+    path = Path(data.make(options.data, "normal", size)).resolve()
+    pairs.warm(path)
+    local = request(options.gristmill, path, None)
+    local()
+    with Nodes(options.gristmill, options.data, NODES, options=("--admin", "anonymous")) as nodes:
+        entry = f"grist://{nodes.address}"
+        output_of(options.gristmill, "attach", path.parent, f"{entry}/tree")
+        output_of(options.gristmill, "put", path, f"{entry}/{path.name}", "--no-progress")
+        sides = {
+            ATTACHED: request(options.gristmill, f"{entry}/tree/{path.name}", local.sum),
+            PUT: request(options.gristmill, f"{entry}/{path.name}", local.sum),
+            LOCAL: request(options.gristmill, path, local.sum),
+        }
+        times = pairs.rounds(sides, options.rounds)
+    ratios = [pairs.ratio(times, ATTACHED, LOCAL, GOAL), pairs.ratio(times, ATTACHED, PUT)]
+    note = "the time of the request, from its report; all bytes are in the page cache"
+    pairs.report("attached", f"Sum of {data.size_name(size)} of f64", options, times, dict.fromkeys(sides, size), ratios, note)
+
+
+if __name__ == "__main__":
+    main()
