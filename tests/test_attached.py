@@ -121,7 +121,8 @@ def test_images_over_the_edges_of_stripes(tree, tmp_path):
     up, blur = tree.up, ("--type", "u8", "--param", "shape=4100,4500", "--param", "sigma=1.5")
     up.grist.ok("run", "gaussian", tmp_path / "image.u8", *blur, "--output", tmp_path / "local")
     wanted = (tmp_path / "local").read_bytes()
-    done = up.grist("run", "gaussian", up.url("/t/plain/image.u8"), *blur, "--json", "--output", up.url("/blurred"))
+    to_nodes = ("--place", "storage", "--json", "--output", up.url("/blurred"))
+    done = up.grist("run", "gaussian", up.url("/t/plain/image.u8"), *blur, *to_nodes)
     report = json.loads(done.stdout)["report"]
     assert report["bytes_to_client"] < 5_000 and report["bytes_moved"] == 0, report
     assert up.get("/blurred") == wanted
