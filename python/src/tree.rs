@@ -40,16 +40,18 @@ pub fn remove_all(py: Python<'_>, connection: &Bound<'_, Connection>, path: Stri
     wait(py, &Default::default(), None, move || Ok(cluster.remove_all(&path).map(|_| ())?))
 }
 
-/// Files and bytes of a file or a directory, when the newest file became visible, and whether it is a directory.
+/// Files and bytes of a file or a directory, when the newest file became visible (`None` if it is not known), whether it is a
+/// directory, and the number of files that may not be read.
 #[pyfunction]
 pub fn usage(
     py: Python<'_>,
     connection: &Bound<'_, Connection>,
     path: String,
-) -> PyResult<(u64, u64, u64, bool)> {
+) -> PyResult<(u64, u64, Option<u64>, bool, u64)> {
     let cluster = connection.get().cluster()?;
     let all = wait(py, &Default::default(), None, move || Ok(cluster.usage(&path)?))?;
-    Ok((all.files, all.bytes, all.changed, all.directory))
+    let changed = (all.changed > 0).then_some(all.changed);
+    Ok((all.files, all.bytes, changed, all.directory, all.unread))
 }
 
 /// Copies a directory of a cluster to a new folder of this machine.

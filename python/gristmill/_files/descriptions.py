@@ -68,8 +68,8 @@ class FolderInfo:
     >>> import gristmill
     >>> file = gristmill.put(b"abc", cluster.path("folder/abc"))
     >>> info = gristmill.stat(cluster.path("folder"))
-    >>> info.url == cluster.path("folder"), info.files, info.length, info.is_dir
-    (True, 1, 3, True)
+    >>> info.url == cluster.path("folder"), info.files, info.length, info.unread, info.is_dir
+    (True, 1, 3, 0, True)
     >>> info.changed == file.created
     True
     """
@@ -80,8 +80,10 @@ class FolderInfo:
     files: int
     #: Bytes of these files.
     length: int
-    #: When the newest of these files became visible.
-    changed: datetime
+    #: When the newest of these files became visible. ``None`` for a directory of an attached tree.
+    changed: datetime | None
+    #: Number of files and directories of an attached tree that may not be read. They are not counted.
+    unread: int = 0
 
     @property
     def is_dir(self) -> bool:
@@ -96,14 +98,16 @@ class DiskUsage:
     >>> import gristmill
     >>> _ = gristmill.put(b"abc", cluster.path("used/abc"))
     >>> usage = gristmill.disk_usage(cluster.path("used"))
-    >>> usage.files, usage.bytes
-    (1, 3)
+    >>> usage.files, usage.bytes, usage.unread
+    (1, 3, 0)
     """
 
     #: Number of files.
     files: int
     #: Bytes of these files.
     bytes: int
+    #: Number of files and directories of an attached tree that may not be read. They are not counted.
+    unread: int = 0
 
 
 @dataclass(frozen=True)

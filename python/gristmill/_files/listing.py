@@ -42,11 +42,11 @@ def stat(url: Location) -> FileInfo | FolderInfo:
     except NotFound:
         if connection is None:
             raise
-        files, length, changed, is_directory = _gristmill.usage(connection, path)
+        files, length, changed, is_directory, unread = _gristmill.usage(connection, path)
         if not is_directory:
             raise
-        when = datetime.fromtimestamp(changed, timezone.utc)
-        return FolderInfo(root_url(connection) + path, files, length, when)
+        when = None if changed is None else datetime.fromtimestamp(changed, timezone.utc)
+        return FolderInfo(root_url(connection) + path, files, length, when, unread)
 
 
 def stat_file(url: Location) -> FileInfo:
@@ -97,12 +97,12 @@ def disk_usage(url: Location) -> DiskUsage:
     >>> import gristmill
     >>> _ = gristmill.put(b"abc", cluster.path("sized/abc"))
     >>> gristmill.disk_usage(cluster.path("sized"))
-    DiskUsage(files=1, bytes=3)
+    DiskUsage(files=1, bytes=3, unread=0)
 
     Raises :class:`NotFound`, :class:`Denied`, and :class:`Usage` for a file of this machine.
     """
-    files, length, _, _ = _gristmill.usage(*in_cluster(url))
-    return DiskUsage(files, length)
+    files, length, _, _, unread = _gristmill.usage(*in_cluster(url))
+    return DiskUsage(files, length, unread)
 
 
 def in_cluster(url: Location) -> tuple[_gristmill.Connection, str]:
