@@ -29,7 +29,7 @@ def s3():
 
 @pytest.fixture(scope="module")
 def up(clusters):
-    return clusters(Up, nodes=2, args=("--allow-local-sources", "--admin", "anonymous"))
+    return clusters(Up, nodes=2, args=("--outside-sources", "all", "--admin", "anonymous"))
 
 
 def post(up, operation, asked, credentials=None, entry=None):
@@ -163,6 +163,13 @@ def test_compressed_and_shuffled_chunks(up, place):
     assert status == 400 and "has 16000 bytes, not 16016" in message
 
 
+def test_infinities_alone_are_their_own_extremes(up, place):
+    fields, credentials = place("infinite", np.full(6, -np.inf, "f4").tobytes())
+    asked = {**fields, "dtype": "float32", "shape": [2, 3], "axis": 1}
+    got, count = reduced(up, "max", asked, credentials)
+    assert np.all(got == -np.inf) and count == [3, 3]
+
+
 def test_shapes_and_counts_as_bytes(up, place):
     fields, credentials = place("counted", np.arange(6, dtype="i4").tobytes())
     asked = {**fields, "dtype": "int32", "shape": [2, 3], "axis": 0}
@@ -206,6 +213,16 @@ def test_addresses_of_the_node_are_refused(clusters, s3):
     # The files of the cluster are at its own address.
     url = up.put("/x.i4", np.arange(4, dtype="i4").tobytes())
     assert url
+    asked = {"interface_type": "http", "url": f"http://{up.entry}/files/x.i4", "dtype": "int32"}
+    assert reduced(up, "sum", asked)[0] == 6
+
+
+def test_a_node_that_reads_no_other_servers(nodes_of_test, s3):
+    up = nodes_of_test(Up, nodes=1, args=("--outside-sources", "none"))
+    asked = {"interface_type": "s3", "url": "https://host.example/bucket/key", "dtype": "int32"}
+    message, status = post(up, "sum", asked)
+    assert status == 400 and "files of the cluster only" in message
+    up.put("/x.i4", np.arange(4, dtype="i4").tobytes())
     asked = {"interface_type": "http", "url": f"http://{up.entry}/files/x.i4", "dtype": "int32"}
     assert reduced(up, "sum", asked)[0] == 6
 

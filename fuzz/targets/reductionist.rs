@@ -10,7 +10,7 @@ fuzz_target!(|bytes: &[u8]| {
     let (body, stored) = rest.split_at(usize::from(u16::from_le_bytes(*length)).min(rest.len()));
     let Ok(request) = Request::parse(body) else { return };
     // A short request may ask for a chunk of the largest size.
-    if request.memory(stored.len() as u64) > 16 << 20 {
+    if request.memory(Operation::Select, stored.len() as u64) > 16 << 20 {
         return;
     }
     for name in ["count", "max", "min", "select", "sum"] {

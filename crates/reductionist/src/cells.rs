@@ -71,9 +71,17 @@ impl<T: Element> Cells<T> {
             Gathered::Sums(sums) => {
                 (0..self.counts.len()).for_each(|cell| T::sum(&sums, cell).write(&mut bytes))
             }
-            Gathered::Least(all) | Gathered::Most(all) => all.into_iter().for_each(|x| x.write(&mut bytes)),
+            Gathered::Least(all) => write_present(all, &self.counts, T::ENDS.1, &mut bytes),
+            Gathered::Most(all) => write_present(all, &self.counts, T::ENDS.0, &mut bytes),
         }
         (bytes, self.counts)
+    }
+}
+
+/// Writes the values of cells, and `absent` for cells without elements.
+fn write_present<T: Element>(all: Vec<T>, counts: &[i64], absent: T, bytes: &mut Vec<u8>) {
+    for (value, count) in all.into_iter().zip(counts) {
+        (if *count > 0 { value } else { absent }).write(bytes);
     }
 }
 

@@ -7,8 +7,10 @@ use serde_json::Number;
 pub(crate) trait Element: Copy + PartialOrd + Send + Sync + 'static {
     /// Sums of several cells.
     type Sums;
-    /// The smallest value, and the largest: the results of a maximum and a minimum of nothing.
+    /// The smallest value, and the largest: the results of a maximum and a minimum of nothing. They are finite.
     const ENDS: (Self, Self);
+    /// A value that no other is below, and one that no other is above.
+    const BEYOND: (Self, Self);
 
     /// The value of little-endian bytes; `None` if there are too few.
     fn read(bytes: &[u8]) -> Option<Self>;
@@ -30,6 +32,7 @@ macro_rules! integers {
         impl Element for $type {
             type Sums = Vec<$type>;
             const ENDS: (Self, Self) = (<$type>::MIN, <$type>::MAX);
+            const BEYOND: (Self, Self) = Self::ENDS;
 
             fn read(bytes: &[u8]) -> Option<Self> {
                 bytes.first_chunk().map(|bytes| <$type>::from_le_bytes(*bytes))
@@ -83,6 +86,7 @@ macro_rules! floats {
         impl Element for $type {
             type Sums = FloatSums;
             const ENDS: (Self, Self) = (<$type>::MIN, <$type>::MAX);
+            const BEYOND: (Self, Self) = (<$type>::NEG_INFINITY, <$type>::INFINITY);
 
             fn read(bytes: &[u8]) -> Option<Self> {
                 bytes.first_chunk().map(|bytes| <$type>::from_le_bytes(*bytes))
@@ -93,7 +97,8 @@ macro_rules! floats {
             }
 
             fn of_number(number: &Number) -> Option<Self> {
-                number.as_f64().map(|x| x as $type)
+                // JSON has finite numbers only. One that is too large for the type is no value of it.
+                number.as_f64().map(|x| x as $type).filter(|x| x.is_finite())
             }
 
             fn is_nan(self) -> bool {

@@ -155,8 +155,8 @@ fn typed<T: Element>(
     let gathered = match operation {
         Operation::Count | Operation::Select => Gathered::Nothing,
         Operation::Sum => Gathered::Sums(T::sums(cells)),
-        Operation::Min => Gathered::Least(vec![T::ENDS.1; cells]),
-        Operation::Max => Gathered::Most(vec![T::ENDS.0; cells]),
+        Operation::Min => Gathered::Least(vec![T::BEYOND.1; cells]),
+        Operation::Max => Gathered::Most(vec![T::BEYOND.0; cells]),
     };
     let mut all = Cells::new(gathered, cells, missing);
     let last = axes.last().copied().unwrap_or(0);

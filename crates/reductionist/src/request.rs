@@ -12,6 +12,9 @@ use crate::{RequestError, Slice};
 /// Most axes of a chunk.
 pub const MAX_AXES: usize = 32;
 
+/// Buffers of the size of a chunk while it is decoded.
+const DECODING: u64 = 3;
+
 /// Bytes of memory for a cell of the answer: its sum, its count, and both in the answer.
 const CELL_BYTES: u64 = 128;
 
@@ -299,19 +302,27 @@ impl Request {
         (self.offset.unwrap_or(0), self.size.or_else(of_shape))
     }
 
-    /// Most bytes of memory that the reduction of so many stored bytes takes, without these bytes.
-    pub fn memory(&self, stored: u64) -> u64 {
+    /// Most bytes of memory that the reduction of so many stored bytes takes, with these bytes and the answer.
+    pub fn memory(&self, operation: Operation, stored: u64) -> u64 {
         let element = self.dtype.dtype().size() as u64;
         let decoded = match &self.shape {
             Some(shape) => shape.iter().fold(element, |bytes, length| bytes.saturating_mul(*length)),
             None => stored,
         };
-        let (Some(shape), Some(reduced)) = (&self.shape, self.reduced()) else {
-            return decoded.saturating_mul(3);
+        let is_plain = self.compression.is_none() && self.filters.as_ref().is_none_or(Vec::is_empty);
+        let decoding = decoded.saturating_mul(if is_plain { 1 } else { DECODING });
+        let kept = match (&self.shape, self.reduced(), operation) {
+            // The elements, and their copy in the answer.
+            (.., Operation::Select) => {
+                return stored.saturating_add(decoding).saturating_add(decoded.saturating_mul(2));
+            }
+            (Some(shape), Some(reduced), _) => {
+                let kept = shape.iter().enumerate().filter(|(axis, _)| !reduced.contains(axis));
+                kept.fold(1u64, |cells, (_, length)| cells.saturating_mul(*length))
+            }
+            _ => 1,
         };
-        let kept = shape.iter().enumerate().filter(|(axis, _)| !reduced.contains(axis));
-        let cells = kept.fold(1u64, |cells, (_, length)| cells.saturating_mul(*length));
-        decoded.saturating_mul(3).saturating_add(cells.saturating_mul(CELL_BYTES))
+        stored.saturating_add(decoding).saturating_add(kept.saturating_mul(CELL_BYTES))
     }
 
     /// The lengths of the axes, for so many stored bytes.

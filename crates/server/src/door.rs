@@ -177,7 +177,7 @@ impl Shared {
 }
 
 /// The host that a request names.
-fn authority(request: &Request) -> Option<&str> {
+pub(crate) fn authority(request: &Request) -> Option<&str> {
     let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
     request.uri().authority().map(http::uri::Authority::as_str).or(host)
 }

@@ -101,4 +101,4 @@ pub use contention::decide::Objective;
 pub use contention::priority::ActivePriority;
 pub use error::ServerError;
 pub use node::Node;
-pub use options::NodeOptions;
+pub use options::{NodeOptions, OutsideSources};

@@ -80,6 +80,19 @@ pub const MAX_REMOVED: usize = 65_536;
 /// others. Each has a thread while it waits for its source, and while it is computed.
 pub const MAX_REDUCTIONS: usize = 128;
 
+/// Most chunks that are reduced at once; more wait for their turn.
+pub const MAX_REDUCING: usize = 8;
+
+/// Bytes of memory for the chunks that requests reduce, stored and decoded, and for their answers.
+pub const REDUCTION_MEMORY: usize = 768 << 20;
+
+/// Longest wait of a reduction for room in [`REDUCTION_MEMORY`] before its client must try again. Clients send many requests
+/// at once, and some never try again.
+pub const REDUCTION_PATIENCE: Duration = Duration::from_secs(60);
+
+/// Longest time in which the bytes of a chunk are read from their source.
+pub const CHUNK_TIME: Duration = Duration::from_secs(120);
+
 /// Longest request for the reduction of a chunk, in bytes.
 pub const MAX_REDUCTION_BODY: usize = 64 << 10;
 

@@ -94,7 +94,7 @@ impl Memory {
     }
 
     /// Largest number of bytes that a principal can have while all others have none.
-    fn share(&self) -> u64 {
+    pub fn share(&self) -> u64 {
         let places = PLACES_FOR_EACH_FREE as u64;
         self.most / (places + 1) * places
     }

@@ -23,13 +23,14 @@ use crate::contention::options::ContentionOptions;
 use crate::identity::Identities;
 use crate::limits::{
     ANSWER_MEMORY, COLLECTIVE_MEMORY, EXTENT_MEMORY, MAX_ACTIONS, MAX_CONNECTIONS_OF_ONE, MAX_FILE_READS,
-    MAX_FILE_UPLOADS, MAX_FOLDS, MAX_FSCKS, MAX_GROUP_WORK, MAX_REDUCTIONS, MAX_RELAYS, MAX_ROW_FOLDS,
-    MAX_RUNS, MAX_SCRUBS, MAX_UPLOADS, MAX_WAITING, MAX_WAITING_RUNS, OBJECT_STALL, PUT_LEASE,
-    REQUEST_MEMORY, STOP_GRACE,
+    MAX_FILE_UPLOADS, MAX_FOLDS, MAX_FSCKS, MAX_GROUP_WORK, MAX_REDUCING, MAX_REDUCTIONS, MAX_RELAYS,
+    MAX_ROW_FOLDS, MAX_RUNS, MAX_SCRUBS, MAX_UPLOADS, MAX_WAITING, MAX_WAITING_RUNS, OBJECT_STALL, PUT_LEASE,
+    REDUCTION_MEMORY, REQUEST_MEMORY, STOP_GRACE,
 };
 use crate::memory::{Memory, chunk_memory};
 use crate::permit::Permits;
 use crate::private::close_to_others;
+use crate::reductionist::UserSources;
 use crate::removed::Removed;
 use crate::reserve::Reserve;
 use crate::routes::router;
@@ -167,7 +168,10 @@ impl Node {
             connections: Permits::new(MAX_CONNECTIONS_OF_ONE, "connections"),
             scrubs: Permits::new(MAX_SCRUBS, "scrubs"),
             reductions: Permits::new(MAX_REDUCTIONS, "reductions of chunks"),
-            local_sources: options.local_sources,
+            reducing: Turns::new(MAX_REDUCING, MAX_REDUCTIONS),
+            reduced: Memory::new(REDUCTION_MEMORY, "reductions of chunks"),
+            outside_sources: options.outside_sources,
+            sources: UserSources::new(Handle::current()),
             scrubbing: tokio::sync::Mutex::default(),
             fscks: Permits::new(MAX_FSCKS, "comparisons with the namespace"),
             comparing: tokio::sync::Mutex::default(),

@@ -1,5 +1,6 @@
 //! Options of a node.
 
+use std::fmt;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,6 +10,28 @@ use gristmill_transport::Address;
 use tokio::sync::watch;
 
 use crate::{ActivePriority, Objective};
+
+/// The sources outside the cluster that users may name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OutsideSources {
+    /// None: files of the cluster and of attached trees only.
+    None,
+    /// Servers on other machines.
+    #[default]
+    Others,
+    /// Servers at all addresses, also those of this machine and of its link.
+    All,
+}
+
+impl fmt::Display for OutsideSources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            OutsideSources::None => "none",
+            OutsideSources::Others => "others",
+            OutsideSources::All => "all",
+        })
+    }
+}
 
 /// Options of a node.
 #[derive(Clone, Debug)]
@@ -49,8 +72,8 @@ pub struct NodeOptions {
     pub chunk_memory: Option<u64>,
     /// Quantity that the placement of active requests minimises.
     pub objective: Objective,
-    /// Whether users may name sources at addresses of this machine or of its link.
-    pub local_sources: bool,
+    /// The sources outside the cluster that users may name in requests for reductions of chunks.
+    pub outside_sources: OutsideSources,
     /// Whether to store statistics of the chunks of array variables.
     pub statistics: bool,
     /// Callback with the progress of the recovery of the store after a crash.
@@ -82,7 +105,7 @@ impl NodeOptions {
             link: None,
             chunk_memory: None,
             objective: Objective::Overlap,
-            local_sources: false,
+            outside_sources: OutsideSources::Others,
             statistics: true,
             recovery: None,
             expect: None,

@@ -120,14 +120,11 @@ fn own_file(
     verify: bool,
 ) -> Result<gristmill_runtime::FileParts, RunError> {
     if let Some(attached) = &map.attached {
-        let own = crate::attached::own_parts(shared, map, attached);
-        // A node that does not reach the tree of one of several files reads it through the others.
-        return match own {
-            Err(_) if map.targets.iter().all(|place| place.number != number) => {
-                file_parts(&shared.peers.verifying(verify), map, sealed, ON_STORAGE)
-            }
-            own => own,
-        };
+        // Of several files of a request, this node may not reach the tree of one. Then it reads it through the others.
+        if map.targets.iter().any(|place| place.number == number) {
+            return crate::attached::own_parts(shared, map, attached);
+        }
+        return file_parts(&shared.peers.verifying(verify), map, sealed, ON_STORAGE);
     }
     let mut file = file_parts(&shared.peers.verifying(verify), map, sealed, ON_STORAGE)?;
     let object = ObjectId::new(&map.object()).map_err(StoreError::from)?;

@@ -6,24 +6,29 @@
 
 mod source;
 
+use std::io;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::body::Body;
 use axum::extract::{Path, Request, State};
-use axum::response::{IntoResponse, Response};
+use axum::response::{AppendHeaders, IntoResponse, Response};
 use axum::routing::post;
 use gristmill_format::MAX_STORED_BYTES;
 use gristmill_reductionist::{Operation, RequestError, reduce};
 use gristmill_runtime::ErrorKind;
+use gristmill_transport::ReadBody;
 use http::{HeaderMap, StatusCode, header};
 
 use crate::blocking::blocking;
-use crate::door::request_principal;
+use crate::door::{authority, request_principal};
 use crate::error::Refusal;
-use crate::limits::{BODY_TIME, EXTENT_TIME, MAX_REDUCTION_BODY};
+use crate::limits::{BODY_TIME, MAX_REDUCTION_BODY, REDUCTION_PATIENCE};
+use crate::memory::Room;
+use crate::permit::Permit;
 use crate::reductionist::source::{Credentials, Source};
 use crate::shared::Shared;
+
+pub(crate) use source::UserSources;
 
 /// Beginning of the paths.
 pub(crate) const PATHS: &str = "/v2/";
@@ -37,6 +42,8 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
 pub(crate) struct Failure {
     status: StatusCode,
     message: String,
+    /// Seconds until the next try.
+    retry_after: Option<u32>,
 }
 
 impl From<Refusal> for Failure {
@@ -49,7 +56,7 @@ impl From<Refusal> for Failure {
             }
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
-        Failure { status, message: refusal.0.message }
+        Failure { status, message: refusal.0.message, retry_after: refusal.0.retry_after }
     }
 }
 
@@ -65,14 +72,16 @@ impl From<RequestError> for Failure {
             RequestError::Operation(_) => StatusCode::NOT_FOUND,
             _ => StatusCode::BAD_REQUEST,
         };
-        Failure { status, message: error.to_string() }
+        Failure { status, message: error.to_string(), retry_after: None }
     }
 }
 
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
         let body = serde_json::json!({ "error": { "message": self.message } });
-        (self.status, [(header::CONTENT_TYPE, "application/json")], format!("{body}\n")).into_response()
+        let again = self.retry_after.map(|seconds| (header::RETRY_AFTER, seconds.to_string()));
+        let kind = [(header::CONTENT_TYPE, "application/json")];
+        (self.status, kind, AppendHeaders(again), format!("{body}\n")).into_response()
     }
 }
 
@@ -91,9 +100,15 @@ fn credentials(headers: &HeaderMap) -> Result<Option<Credentials>, Failure> {
         Some((name, secret)) => Ok(Some(Credentials { name: name.to_owned(), secret: secret.to_owned() })),
         None => {
             let message = "the Basic credentials are malformed".to_owned();
-            Err(Failure { status: StatusCode::BAD_REQUEST, message })
+            Err(Failure { status: StatusCode::BAD_REQUEST, message, retry_after: None })
         }
     }
+}
+
+/// What a request holds until its last byte is sent, also if its client has gone.
+struct Held {
+    room: Room,
+    _permit: Permit,
 }
 
 async fn answer(
@@ -104,21 +119,23 @@ async fn answer(
     let principal = request_principal(request.extensions())?;
     let operation = Operation::named(&operation)?;
     let account: Arc<str> = principal.as_str().into();
-    let _permit = shared.permit(&shared.reductions, &account)?;
+    let permit = shared.permit(&shared.reductions, &account)?;
+    let mut held = Held { room: shared.reduced.room(&account), _permit: permit };
     let credentials = credentials(request.headers())?;
-    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).map(str::to_owned);
+    let host = authority(&request).map(str::to_owned);
     let usage = |text: String| Failure::from(Refusal::new(ErrorKind::Usage, text));
-    let body: Body = request.into_body();
-    let body = tokio::time::timeout(BODY_TIME, axum::body::to_bytes(body, MAX_REDUCTION_BODY)).await;
+    let body = axum::body::to_bytes(request.into_body(), MAX_REDUCTION_BODY);
+    let body = tokio::time::timeout(BODY_TIME, body).await;
     let body = body.map_err(|_| usage(format!("send the request within {} s", BODY_TIME.as_secs())))?;
     let body = body.map_err(|_| usage(format!("the request is longer than {MAX_REDUCTION_BODY} bytes")))?;
     let asked = Arc::new(gristmill_reductionist::Request::parse(&body)?);
-    let state = shared.clone();
-    let (source, asked) = blocking(move || {
-        let source = Source::open(&state, &principal, &asked, host.as_deref(), credentials)?;
-        Ok::<_, Failure>((source, asked))
+    let (state, question) = (shared.clone(), asked.clone());
+    let (source, held_again) = blocking(move || {
+        let source = Source::open(&state, &principal, &question, host.as_deref(), credentials)?;
+        Ok::<_, Failure>((source, held))
     })
     .await?;
+    held = held_again;
     let (offset, size) = asked.stored_range();
     let length = source.length();
     let left = length.saturating_sub(offset);
@@ -127,25 +144,35 @@ async fn answer(
         let end = offset.saturating_add(size);
         return Err(usage(format!("{} has {length} bytes, not {end}", source.name())));
     }
-    if size > MAX_STORED_BYTES {
-        return Err(usage(format!("a chunk may have at most {MAX_STORED_BYTES} bytes; ask for parts of it")));
+    let (memory, share) = (asked.memory(operation, size), shared.reduced.share());
+    if size > MAX_STORED_BYTES || memory > share {
+        return Err(usage(format!(
+            "the chunk takes {memory} bytes of memory, more than the {share} of a user; ask for parts of it"
+        )));
     }
-    let mut room = shared.chunks.room(&account);
-    let memory = size.saturating_add(asked.memory(size));
-    room.grow_within(usize::try_from(memory).unwrap_or(usize::MAX), EXTENT_TIME).await?;
-    let stored = blocking(move || {
+    held.room.grow_within(usize::try_from(memory).unwrap_or(usize::MAX), REDUCTION_PATIENCE).await?;
+    let (stored, held) = blocking(move || {
         let mut stored = vec![0; usize::try_from(size).unwrap_or(0)];
         source.read(offset, &mut stored)?;
-        Ok::<_, Failure>(stored)
+        Ok::<_, Failure>((stored, held))
     })
     .await?;
-    let turn = shared.folds.turn(&account).await.map_err(Refusal::from)?;
-    let cbor = blocking(move || {
-        let _held = turn;
-        Ok::<_, Failure>(reduce(&asked, operation, &stored)?.to_cbor())
+    let turn = shared.reducing.turn(&account).await.map_err(Refusal::from)?;
+    let (cbor, held) = blocking(move || {
+        let _turn = turn;
+        let cbor = reduce(&asked, operation, &stored)?.to_cbor();
+        drop(stored);
+        let mut held = held;
+        held.room.shrink(usize::try_from(memory.saturating_sub(cbor.len() as u64)).unwrap_or(0));
+        Ok::<_, Failure>((cbor, held))
     })
     .await?;
-    drop(room);
-    Ok(([(header::CONTENT_TYPE, "application/cbor")], shared.sent.body(axum::body::Body::from(cbor)))
-        .into_response())
+    let body = ReadBody::new(0..cbor.len() as u64, move |offset, buffer| {
+        let _held = &held;
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        let part = start.checked_add(buffer.len()).and_then(|end| cbor.get(start..end));
+        buffer.copy_from_slice(part.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    });
+    Ok(([(header::CONTENT_TYPE, "application/cbor")], shared.sent.body(body)).into_response())
 }

@@ -23,7 +23,9 @@ use crate::group_work::GroupWork;
 use crate::identity::Identities;
 use crate::limits::{ROW_BYTES, ROWS_AHEAD, SILENCE};
 use crate::memory::Memory;
+use crate::options::OutsideSources;
 use crate::permit::{Permit, Permits};
+use crate::reductionist::UserSources;
 use crate::removed::Removed;
 use crate::reserve::{Reserve, full};
 use crate::sent::Sent;
@@ -82,8 +84,14 @@ pub(crate) struct Shared {
     pub scrubs: Permits,
     /// Permits of reductions of single chunks.
     pub reductions: Permits,
-    /// Whether URLs of users may lead to addresses of this machine or of its link.
-    pub local_sources: bool,
+    /// Turns of reductions of single chunks. They do not wait for folds, and folds not for them.
+    pub reducing: Arc<Turns>,
+    /// Memory for reductions of single chunks.
+    pub reduced: Arc<Memory>,
+    /// The sources that users may name in requests for reductions.
+    pub outside_sources: OutsideSources,
+    /// Connections to these sources. They are not those of attached trees.
+    pub sources: UserSources,
     /// Held while a part of an object is compared with its checksums.
     pub scrubbing: tokio::sync::Mutex<()>,
     pub fscks: Permits,
@@ -218,8 +226,8 @@ impl Shared {
     }
 
     /// The memory for requests of every kind.
-    pub fn memories(&self) -> [&Memory; 5] {
-        [&self.requests, &self.chunks, &self.extents, &self.collectives, &self.answers]
+    pub fn memories(&self) -> [&Memory; 6] {
+        [&self.requests, &self.chunks, &self.extents, &self.collectives, &self.answers, &self.reduced]
     }
 
     /// Options of folds with this kernel on this node.

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::read_ahead::AheadBudget;
 use gristmill_backend::BackendError;
@@ -15,6 +16,8 @@ const THREADS: usize = 2;
 pub(crate) struct Driver {
     handle: Handle,
     ahead: Arc<AheadBudget>,
+    /// Longest time of a whole read.
+    patience: Option<Duration>,
     /// The last one ends the runtime.
     _owner: Option<Arc<OwnRuntime>>,
 }
@@ -41,12 +44,35 @@ impl Driver {
             |source| BackendError::Io { verb: "start", name: "the threads of connections".into(), source };
         let runtime = runtime.map_err(failed)?;
         let handle = runtime.handle().clone();
-        Ok(Driver { handle, ahead: Arc::default(), _owner: Some(Arc::new(OwnRuntime(Some(runtime)))) })
+        let owner = Some(Arc::new(OwnRuntime(Some(runtime))));
+        Ok(Driver { handle, ahead: Arc::default(), patience: None, _owner: owner })
     }
 
     /// Uses the threads of a runtime that lives longer.
     pub fn on(handle: Handle) -> Driver {
-        Driver { handle, ahead: Arc::default(), _owner: None }
+        Driver { handle, ahead: Arc::default(), patience: None, _owner: None }
+    }
+
+    /// The same threads, for reads that take at most this long.
+    pub fn with_patience(self, patience: Option<Duration>) -> Driver {
+        Driver { patience, ..self }
+    }
+
+    /// Waits for a read of an object. It fails if the time for it is over.
+    ///
+    /// # Errors
+    /// The error is that of the read, or [`BackendError::Unavailable`] after the time.
+    pub fn wait_for_read(
+        &self,
+        name: impl Fn() -> String,
+        read: impl Future<Output = gristmill_backend::Result<()>>,
+    ) -> gristmill_backend::Result<()> {
+        let Some(patience) = self.patience else { return self.wait(read) };
+        let timed = async { tokio::time::timeout(patience, read).await };
+        self.wait(timed).unwrap_or_else(|_| {
+            let why = format!("it was not read in {} s", patience.as_secs());
+            Err(BackendError::Unavailable { name: name(), why })
+        })
     }
 
     /// The bytes that are fetched ahead.

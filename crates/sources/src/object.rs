@@ -94,7 +94,7 @@ impl Object for RemoteObject {
 
     fn read(&self, ranges: &[Range<u64>], out: &mut [u8]) -> Result<()> {
         check_ranges(|| self.name(), self.found.length, ranges, out.len())?;
-        self.driver.wait(async {
+        self.driver.wait_for_read(|| self.name(), async {
             let left = self.ahead.take(split(ranges, out)).await;
             let reads = cut(left).into_iter().map(|piece| self.read_piece(piece));
             stream::iter(reads).buffer_unordered(MAX_REQUESTS_AT_ONCE).try_collect().await

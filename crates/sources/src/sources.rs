@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use gristmill_backend::{Backend, BackendError, Result};
 use tokio::runtime::Handle;
@@ -29,6 +30,8 @@ pub struct SourcesOptions {
     pub access: Access,
     /// The addresses that web servers, and the `endpoint`, may have.
     pub addresses: AddressPolicy,
+    /// Longest time of one read, however many requests it takes. `None`: only the times without a byte are bounded.
+    pub patience: Option<Duration>,
 }
 
 /// Whose credentials an object store gets.
@@ -111,11 +114,12 @@ impl Sources {
     /// # Errors
     /// The error is [`BackendError::Unavailable`] if the options and the environment do not suffice to reach the object store.
     pub fn open(&self, folder: &SourceUrl) -> Result<Arc<dyn Backend>> {
+        let driver = self.driver.clone().with_patience(self.options.patience);
         if folder.scheme().is_web() {
             let http = self.client(self.options.addresses);
-            return Ok(Arc::new(WebServer::new(folder.clone(), http, self.driver.clone())));
+            return Ok(Arc::new(WebServer::new(folder.clone(), http, driver)));
         }
-        Ok(Arc::new(Bucket::new(folder.clone(), self.store(folder)?, self.driver.clone())))
+        Ok(Arc::new(Bucket::new(folder.clone(), self.store(folder)?, driver)))
     }
 
     fn client(&self, addresses: AddressPolicy) -> HttpClient {

@@ -164,17 +164,25 @@ pub fn without_secrets(text: &str) -> String {
 pub fn path_style(text: &str) -> Result<(String, SourceUrl), UrlError> {
     check_endpoint(text)?;
     let wrong = |why: &str| UrlError { text: without_secrets(text), why: why.to_owned() };
-    let (scheme, rest) = text.split_once("://").ok_or_else(|| wrong("it has no scheme"))?;
-    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
-    let path = percent_decode_str(path).decode_utf8().map_err(|_| wrong("its path is not UTF-8"))?;
-    let (bucket, key) = path.split_once('/').unwrap_or((&path, ""));
+    let parsed = url::Url::parse(text).map_err(|error| wrong(&error.to_string()))?;
+    let host = parsed.host_str().unwrap_or_default();
+    let port = parsed.port().map_or_else(String::new, |port| format!(":{port}"));
+    let (bucket, key) = parsed.path().trim_start_matches('/').split_once('/').unwrap_or_default();
     // PyActiveStorage puts two slashes between bucket and key.
-    let key = key.trim_start_matches('/');
-    if bucket.is_empty() || key.is_empty() {
+    let key = percent_decode_str(key.trim_start_matches('/')).decode_utf8();
+    let key = key.map_err(|_| wrong("its path is not UTF-8"))?;
+    if !is_bucket(bucket) || key.is_empty() {
         return Err(wrong("write http://HOST[:PORT]/BUCKET/KEY"));
     }
     let key = Key::new(key).map_err(|error| wrong(&error.to_string()))?;
-    Ok((format!("{scheme}://{host}"), SourceUrl { scheme: Scheme::S3, container: bucket.to_owned(), key }))
+    let endpoint = format!("{}://{host}{port}", parsed.scheme());
+    Ok((endpoint, SourceUrl { scheme: Scheme::S3, container: bucket.to_owned(), key }))
+}
+
+/// Whether a name can be that of a bucket.
+fn is_bucket(name: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+    !name.is_empty() && !matches!(name, "." | "..") && name.chars().all(allowed)
 }
 
 /// Checks the URL of a server with the protocol of S3: a scheme, a host, perhaps a port and a path, and no secrets.
@@ -223,8 +231,7 @@ impl FromStr for SourceUrl {
         } else {
             container.to_owned()
         };
-        let allowed = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
-        if !scheme.is_web() && (container.is_empty() || !container.chars().all(allowed)) {
+        if !scheme.is_web() && !is_bucket(&container) {
             return Err(wrong(format!("it names no bucket; write {}://BUCKET/KEY", scheme.name())));
         }
         let path = path.trim_end_matches('/');
@@ -287,6 +294,27 @@ mod tests {
         {
             assert_eq!(text.parse::<SourceUrl>().unwrap().to_string(), shown);
         }
+    }
+
+    #[test]
+    fn the_bucket_of_a_path_has_no_query_and_leads_nowhere_else() {
+        for text in [
+            "http://h/admin%3Fcmd=x/k",
+            "http://h/a%23/k",
+            "http://h/../k",
+            "http://h/bucket/",
+            "http://h/bucket",
+            "http://h/",
+            "http://h/bucket/a/../../../x%00",
+            "http://me:hidden@h/bucket/k",
+            "http://h/bucket/k?x=hidden",
+            "ftp://h/bucket/k",
+        ] {
+            let error = path_style(text).map(|(endpoint, url)| format!("{endpoint} {url}")).unwrap_err();
+            assert!(!error.to_string().contains("hidden"), "{error}");
+        }
+        let (endpoint, url) = path_style("http://LOCALHOST:80/b/a").unwrap();
+        assert_eq!((endpoint.as_str(), url.to_string().as_str()), ("http://localhost", "s3://b/a"));
     }
 
     #[test]

@@ -12,8 +12,9 @@ const EXAMPLES: &str = "Examples:
   gristmill attach https://host/data grist:///open
   gristmill attach --list
 
-The files stay where they are, and are only read. Every node that reaches the tree folds a part of each file. Credentials come
-from the environment of the nodes (AWS_ACCESS_KEY_ID and others), not from arguments.";
+The files stay where they are, and are only read. Every node that reaches the tree folds a part of
+each file. Credentials come from the environment of the nodes (AWS_ACCESS_KEY_ID and others), not
+from arguments.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, override_usage = "gristmill attach [OPTIONS] <TREE> <PATH>\n       gristmill attach --list [CLUSTER]")]

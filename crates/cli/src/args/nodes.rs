@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use gristmill_client::Location;
-use gristmill_server::{ActivePriority, Objective};
+use gristmill_server::{ActivePriority, Objective, OutsideSources};
 use gristmill_transport::Address;
 
 use crate::args::files::ReachArgs;
@@ -123,9 +123,10 @@ pub struct NodeArgs {
     /// clients. 'paper': the sum of all, as in DOSAS
     #[arg(long, value_name = "WHICH", default_value = "overlap", value_parser = parse_objective)]
     pub objective: Objective,
-    /// Let users name sources at addresses of the nodes themselves, or of their link, in requests to /v2/
-    #[arg(long)]
-    pub allow_local_sources: bool,
+    /// Servers whose files users may name in requests to /v2/: 'none', those of 'others' (other machines), or 'all', also at
+    /// addresses of the nodes themselves
+    #[arg(long, value_name = "WHICH", default_value_t = OutsideSources::Others, value_parser = parse_outside_sources)]
+    pub outside_sources: OutsideSources,
     /// Keep no statistics of the chunks of variables, and use none
     #[arg(long)]
     pub no_statistics: bool,
@@ -142,7 +143,7 @@ impl NodeArgs {
             chunk_memory,
             objective,
             no_statistics,
-            allow_local_sources,
+            outside_sources,
             ..
         } = self;
         let path = |path: &Option<PathBuf>| path.as_deref().map(|path| Path::as_os_str(path).to_owned());
@@ -159,12 +160,9 @@ impl NodeArgs {
             ("--link", link.as_ref().map(|link| link.to_string().into())),
             ("--chunk-memory", chunk_memory.as_ref().map(|memory| memory.to_string().into())),
             ("--objective", Some(objective.to_string().into())),
+            ("--outside-sources", Some(outside_sources.to_string().into())),
         ];
-        let flags = [
-            ("--require-identity", *require_identity),
-            ("--no-statistics", *no_statistics),
-            ("--allow-local-sources", *allow_local_sources),
-        ];
+        let flags = [("--require-identity", *require_identity), ("--no-statistics", *no_statistics)];
         let named = values.into_iter().filter_map(|(name, value)| Some([name.into(), value?])).flatten();
         named.chain(flags.into_iter().filter(|(_, set)| *set).map(|(name, _)| name.into())).collect()
     }
@@ -180,6 +178,15 @@ fn parse_objective(text: &str) -> Result<Objective, String> {
         "overlap" => Ok(Objective::Overlap),
         "paper" => Ok(Objective::Paper),
         other => Err(format!("there is no objective '{other}'; there are overlap and paper")),
+    }
+}
+
+fn parse_outside_sources(text: &str) -> Result<OutsideSources, String> {
+    match text {
+        "none" => Ok(OutsideSources::None),
+        "others" => Ok(OutsideSources::Others),
+        "all" => Ok(OutsideSources::All),
+        other => Err(format!("there is no '{other}'; there are none, others and all")),
     }
 }
 
@@ -265,7 +272,7 @@ mod tests {
             "--objective=paper",
             "--require-identity",
             "--no-statistics",
-            "--allow-local-sources",
+            "--outside-sources=all",
         ];
         let all = NodeArgs::augment_args(Command::new("serve"));
         assert_eq!(all.get_arguments().count(), given.len(), "every option is tried");

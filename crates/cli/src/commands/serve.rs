@@ -135,7 +135,7 @@ fn options(args: &ServeArgs) -> Result<NodeOptions, CliError> {
         link: shared.link.map(|link| link.0),
         chunk_memory: shared.chunk_memory.map(|memory| memory.0),
         objective: shared.objective,
-        local_sources: shared.allow_local_sources,
+        outside_sources: shared.outside_sources,
         statistics: !shared.no_statistics,
         handed: None,
         recovery: None,

@@ -120,11 +120,7 @@ impl OpenTrees {
         is_first.then(|| Look { trees: self, source: source.clone() })
     }
 
-    /// The connections to object stores and web servers.
-    ///
-    /// # Errors
-    /// It fails if the certificate authorities of the system cannot be read.
-    pub fn sources(&self) -> Result<&Sources, BackendError> {
+    fn sources(&self) -> Result<&Sources, BackendError> {
         if let Some(sources) = self.sources.get() {
             return Ok(sources);
         }
@@ -158,6 +154,7 @@ impl OpenTrees {
                     anonymous: source.anonymous,
                     access: Access::Environment,
                     addresses: if source.allow_local { AddressPolicy::Any } else { AddressPolicy::NotLocal },
+                    patience: None,
                 };
                 self.sources().and_then(|sources| sources.sharing(options).open(&url))
             }

@@ -72,9 +72,17 @@ impl Sight {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(source.clone()).or_default().clone()
     }
 
-    /// Forgets a tree that was detached.
+    /// Forgets what is known about a tree that is attached or detached. A request that asks goes on, and others wait for it.
     pub fn forget(&self, source: &TreeSource) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(source);
+        let mut trees = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(tree) = trees.get(source) else { return };
+        let mut known = tree.lock();
+        known.last = None;
+        let is_asking = known.asking;
+        drop(known);
+        if !is_asking {
+            trees.remove(source);
+        }
     }
 }
 
@@ -96,7 +104,8 @@ impl Shared {
             let asking = known.asking;
             if let Some((at, seen)) = &known.last {
                 let age = if seen.is_ok() { SEE_AGAIN } else { SEE_FAILED };
-                if asking || at.elapsed() < age {
+                // An old success serves while another request asks again, but not an old failure.
+                if at.elapsed() < age || asking && seen.is_ok() {
                     return seen.clone();
                 }
             }

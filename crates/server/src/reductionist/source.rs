@@ -1,18 +1,22 @@
 //! The object that a request names.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use gristmill_backend::Object;
+use gristmill_backend::{BackendError, Object};
 use gristmill_namespace::Principal;
 use gristmill_peers::whole_file;
 use gristmill_reductionist::{Interface, Request};
 use gristmill_runtime::{ErrorKind, FileParts, RunError};
-use gristmill_sources::{Access, AccessKey, AddressPolicy, SourceUrl, SourcesOptions, path_style};
+use gristmill_sources::{
+    Access, AccessKey, AddressPolicy, SourceUrl, Sources, SourcesOptions, UrlError, path_style,
+};
+use tokio::runtime::Handle;
 
-use crate::attached;
 use crate::error::{Answer, Refusal};
+use crate::limits::CHUNK_TIME;
 use crate::shared::Shared;
+use crate::{OutsideSources, attached};
 
 /// The credentials of a request, for its source.
 pub(crate) struct Credentials {
@@ -23,6 +27,27 @@ pub(crate) struct Credentials {
 impl fmt::Debug for Credentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Credentials(..)")
+    }
+}
+
+/// Connections to the sources that users name. They share requests at once with each other, and not with attached trees.
+pub(crate) struct UserSources {
+    runtime: Handle,
+    sources: OnceLock<Sources>,
+}
+
+impl UserSources {
+    /// No connections yet. Requests run on `runtime`.
+    pub fn new(runtime: Handle) -> UserSources {
+        UserSources { runtime, sources: OnceLock::new() }
+    }
+
+    fn get(&self) -> Result<&Sources, BackendError> {
+        if let Some(sources) = self.sources.get() {
+            return Ok(sources);
+        }
+        let sources = Sources::on(self.runtime.clone(), SourcesOptions::default())?;
+        Ok(self.sources.get_or_init(|| sources))
     }
 }
 
@@ -50,41 +75,40 @@ impl Source {
         if let Some(path) = own_path(request.url(), host) {
             return own_file(shared, principal, &path);
         }
-        let addresses = if shared.local_sources { AddressPolicy::Any } else { AddressPolicy::NotLocal };
+        let addresses = match shared.outside_sources {
+            OutsideSources::None => {
+                return Err(usage(
+                    "this node reads files of the cluster only, not of other servers".to_owned(),
+                ));
+            }
+            OutsideSources::Others => AddressPolicy::NotLocal,
+            OutsideSources::All => AddressPolicy::Any,
+        };
         let (url, options) = match request.interface() {
             Interface::S3 => {
                 let (endpoint, url) = path_style(request.url()).map_err(|error| usage(error.to_string()))?;
                 let key = credentials.map(|key| AccessKey { id: key.name, secret: key.secret });
                 let access = key.map_or(Access::Anonymous, Access::Key);
-                (
-                    url,
-                    SourcesOptions {
-                        endpoint: Some(endpoint),
-                        access,
-                        addresses,
-                        ..SourcesOptions::default()
-                    },
-                )
+                (url, SourcesOptions { endpoint: Some(endpoint), access, ..SourcesOptions::default() })
             }
             Interface::Http | Interface::Https => {
                 if credentials.is_some() {
                     return Err(usage("logins of web servers are not supported".to_owned()));
                 }
-                let url: SourceUrl = request
-                    .url()
-                    .parse()
-                    .map_err(|error: gristmill_sources::UrlError| usage(error.to_string()))?;
+                let url = request.url().parse();
+                let url: SourceUrl = url.map_err(|error: UrlError| usage(error.to_string()))?;
                 if !url.scheme().is_web() {
                     return Err(usage(format!("{url} is not the URL of a file of a web server")));
                 }
-                (url, SourcesOptions { addresses, ..SourcesOptions::default() })
+                (url, SourcesOptions::default())
             }
         };
+        let options = SourcesOptions { addresses, patience: Some(CHUNK_TIME), ..options };
         let Some((folder, name)) = url.split_name() else {
             return Err(usage(format!("{url} names no object")));
         };
         let open = || {
-            let folder = shared.trees.sources()?.sharing(options).open(&folder)?;
+            let folder = shared.sources.get()?.sharing(options).open(&folder)?;
             folder.open(&gristmill_backend::Key::new(name)?)
         };
         Ok(Source::Object(open().map_err(RunError::from)?))
@@ -125,7 +149,8 @@ impl Source {
 fn own_path(url: &str, host: Option<&str>) -> Option<String> {
     let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"))?;
     let (authority, path) = rest.split_once('/')?;
-    let path = path.strip_prefix("files/").filter(|_| host == Some(authority))?;
+    let is_own = host.is_some_and(|host| host.eq_ignore_ascii_case(authority));
+    let path = path.strip_prefix("files/").filter(|_| is_own)?;
     let decoded = percent_encoding::percent_decode_str(path).decode_utf8().ok()?;
     Some(format!("/{decoded}"))
 }
@@ -146,6 +171,7 @@ mod tests {
     fn files_of_the_cluster_have_the_address_of_the_request() {
         let path = |url, host| own_path(url, Some(host));
         assert_eq!(path("http://127.0.0.1:7440/files/a%20b/c", "127.0.0.1:7440").as_deref(), Some("/a b/c"));
+        assert_eq!(path("http://LocalHost:7440/files/x", "localhost:7440").as_deref(), Some("/x"));
         assert_eq!(path("https://node/files/x", "node").as_deref(), Some("/x"));
         for other in [
             "http://127.0.0.1:7441/files/x",
