@@ -32,7 +32,8 @@ impl Namespace {
     }
 
     /// Returns up to `limit` names in `dir` (at most [`MAX_LIST_PAGE`]) after the name `after`: one level, in bytewise
-    /// order. An empty answer is the end. An attached tree is listed as a directory. Directories have no permissions: all users see all names.
+    /// order. An empty answer is the end. An attached tree is listed as a directory. Directories have no
+    /// permissions: all users see all names.
     ///
     /// # Errors
     /// Returns [`NotFound`](NamespaceError::NotFound) if no file and no tree lies in `dir`, unless it is `/`;

@@ -3,7 +3,7 @@
 use crate::element::Element;
 use crate::missing::MissingValues;
 
-/// What a cell gathers.
+/// The values of all cells, for one operation.
 pub(crate) enum Gathered<T: Element> {
     /// Only the count.
     Nothing,

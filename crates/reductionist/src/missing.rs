@@ -9,7 +9,7 @@ use crate::element::Element;
 /// Most missing values of a request.
 const MAX_MISSING: usize = 64;
 
-/// What is missing, as the request says it.
+/// The numbers of a request that say which elements are missing.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum MissingNumbers {
@@ -20,7 +20,7 @@ pub(crate) enum MissingNumbers {
     ValidRange(Number, Number),
 }
 
-/// What is missing, in the type of the elements.
+/// The values that say which elements are missing, in the type of the elements.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum MissingValues<T> {
     None,

@@ -72,8 +72,8 @@ pub(crate) fn read_range(file: &FileParts, range: Range<u64>, buffer: &mut [u8])
     })
 }
 
-/// Calls `read` with every extent of the range and its part of `buffer`. `extents` are those of the range. The error is [`RunError::Truncated`] if the file ends
-/// before the range.
+/// Calls `read` with every extent of the range and its part of `buffer`. `extents` are those of the range. The error is
+/// [`RunError::Truncated`] if the file ends before the range.
 pub(crate) fn each_extent(
     file: &FileParts,
     extents: Extents<'_>,

@@ -6,6 +6,7 @@
 
 mod entry;
 mod objects;
+mod open_tree;
 mod open_trees;
 mod parts;
 mod sight;

@@ -16,7 +16,8 @@ use crate::error::{Answer, Refusal};
 use crate::limits::{HEARTBEAT, JOIN_AGE, JOIN_TIMEOUT};
 use crate::shared::{Shared, now};
 
-/// Principal in the pass of a node that joins, and of the entry node that asks nodes. No user has this name: names of users have no blanks.
+/// Principal in the pass of a node that joins, and of the entry node that asks nodes. No user has this name: names of users
+/// have no blanks.
 pub(crate) const NODE: &str = "a storage node";
 
 /// Joins for the first time. The entry node may still be starting.

@@ -69,6 +69,7 @@ mod node;
 mod object_page;
 mod objects;
 mod options;
+mod outside_connections;
 mod own_parts;
 mod page;
 mod permit;

@@ -28,9 +28,9 @@ use crate::limits::{
     REDUCTION_MEMORY, REQUEST_MEMORY, STOP_GRACE,
 };
 use crate::memory::{Memory, chunk_memory};
+use crate::outside_connections::OutsideConnections;
 use crate::permit::Permits;
 use crate::private::close_to_others;
-use crate::reductionist::UserSources;
 use crate::removed::Removed;
 use crate::reserve::Reserve;
 use crate::routes::router;
@@ -171,7 +171,7 @@ impl Node {
             reducing: Turns::new(MAX_REDUCING, MAX_REDUCTIONS),
             reduced: Memory::new(REDUCTION_MEMORY, "reductions of chunks"),
             outside_sources: options.outside_sources,
-            sources: UserSources::new(Handle::current()),
+            user_sources: OutsideConnections::new(Handle::current()),
             scrubbing: tokio::sync::Mutex::default(),
             fscks: Permits::new(MAX_FSCKS, "comparisons with the namespace"),
             comparing: tokio::sync::Mutex::default(),

@@ -28,8 +28,6 @@ use crate::permit::Permit;
 use crate::reductionist::source::{Credentials, Source};
 use crate::shared::Shared;
 
-pub(crate) use source::UserSources;
-
 /// Beginning of the paths.
 pub(crate) const PATHS: &str = "/v2/";
 
@@ -105,7 +103,7 @@ fn credentials(headers: &HeaderMap) -> Result<Option<Credentials>, Failure> {
     }
 }
 
-/// What a request holds until its last byte is sent, also if its client has gone.
+/// The memory and the permit of a request. It holds them until its last byte is sent, also if its client has gone.
 struct Held {
     room: Room,
     _permit: Permit,

@@ -24,8 +24,8 @@ use crate::identity::Identities;
 use crate::limits::{ROW_BYTES, ROWS_AHEAD, SILENCE};
 use crate::memory::Memory;
 use crate::options::OutsideSources;
+use crate::outside_connections::OutsideConnections;
 use crate::permit::{Permit, Permits};
-use crate::reductionist::UserSources;
 use crate::removed::Removed;
 use crate::reserve::{Reserve, full};
 use crate::sent::Sent;
@@ -91,7 +91,7 @@ pub(crate) struct Shared {
     /// The sources that users may name in requests for reductions.
     pub outside_sources: OutsideSources,
     /// Connections to these sources. They are not those of attached trees.
-    pub sources: UserSources,
+    pub user_sources: OutsideConnections,
     /// Held while a part of an object is compared with its checksums.
     pub scrubbing: tokio::sync::Mutex<()>,
     pub fscks: Permits,

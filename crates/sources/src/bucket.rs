@@ -90,8 +90,8 @@ impl Bucket {
     }
 
     /// Gives the pages of a list to `each`, from a place on, until it returns false. Returns the number of rows that the store gave, with
-    /// those of markers. Some servers cut lists without a token for the rest,
-    /// so the end of a list is only believed if nothing comes after its last name.
+    /// those of markers. Some servers cut lists without a token for the rest, so the end of a list is only believed if nothing comes
+    /// after its last name.
     async fn pages(
         &self,
         prefix: &str,

@@ -6,7 +6,8 @@
 //! # Limits
 //! At most [`MAX_REQUESTS_AT_ONCE`] requests run at once. A request reads at most [`MAX_PIECE`] bytes, and ranges with at most
 //! [`MAX_GAP`] bytes between them are read together. Requests that fail for a reason that may pass are repeated [`MAX_RETRIES`]
-//! times. A process that reads URLs of others can refuse addresses of its own machine ([`AddressPolicy`]). At most [`MAX_AHEAD`] bytes of all objects are fetched before they are needed.
+//! times. At most [`MAX_AHEAD`] bytes of all objects are fetched before they are needed. A process that reads URLs of others can
+//! refuse addresses of its own machine ([`AddressPolicy`]).
 //!
 //! # Example
 //! A web server on this machine, and a file of it:

@@ -1,4 +1,4 @@
-//! What every user of a file system may read, by the permission bits.
+//! Checks by permission bits that every user of a file system may read a file.
 //!
 //! A node that cannot take on the identity of its users reads for them only such files. Group members and all others must have the right,
 //! so that nobody reads what the bits refuse to him. Access control lists are not looked at.

@@ -41,7 +41,7 @@ pub struct AttachArgs {
     /// Leave the time of change out of the versions of files, for mounts that show it differently to each node
     #[arg(long)]
     pub without_change_time: bool,
-    /// Who may read the files: permission bits such as 400 [default: 444]
+    /// Permission bits of all files, such as 400 for the owner of the tree only [default: 444]
     #[arg(long, value_name = "MODE", value_parser = parse_mode)]
     pub mode: Option<u16>,
     /// Print JSON

@@ -105,7 +105,8 @@ pub struct LsArgs {
 #[derive(Debug, Args)]
 pub struct StatArgs {
     /// The file: grist://HOST:PORT/PATH, s3://BUCKET/KEY, https://HOST/PATH, a plain file, or the layout file (*.grist) of a
-    /// striped one; or a folder with Zarr, or a directory of a cluster. For netCDF, HDF5, Zarr, .npy and .csv, variables and chunks are shown too
+    /// striped one; or a folder with Zarr, or a directory of a cluster. For netCDF, HDF5, Zarr, .npy and .csv, variables and
+    /// chunks are shown too
     pub path: Location,
     /// Show this variable only, with its attributes. Write a variable of a group as GROUP/NAME
     #[arg(long, value_name = "NAME")]

@@ -127,7 +127,7 @@ pub fn du(args: &DuArgs) -> Result<ExitCode, CliError> {
     })
 }
 
-/// What a size leaves out.
+/// Says how many files a size leaves out.
 pub fn unread(count: u64) -> String {
     if count == 0 { String::new() } else { format!("  (without {count} that may not be read)") }
 }

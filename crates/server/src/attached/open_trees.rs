@@ -2,17 +2,18 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use gristmill_backend::{Backend, BackendError, Mount, MountOptions};
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_sources::{
-    Access, AddressPolicy, Scheme, SourceUrl, Sources, SourcesOptions, check_endpoint, without_secrets,
+    Access, AddressPolicy, Scheme, SourceUrl, SourcesOptions, check_endpoint, without_secrets,
 };
 use gristmill_wire::TreeSource;
 use tokio::runtime::Handle;
 
 use crate::limits::MAX_OPEN_TREES;
+use crate::outside_connections::OutsideConnections;
 
 /// Start of the URL of a folder of a mounted file system.
 const MOUNT: &str = "file://";
@@ -22,9 +23,8 @@ type Opened = ((TreeSource, bool), Arc<dyn Backend>);
 
 /// The backends of attached trees, the longest unused first.
 pub(crate) struct OpenTrees {
-    runtime: Handle,
     /// Connections that all trees share.
-    sources: OnceLock<Sources>,
+    connections: OutsideConnections,
     open: Mutex<VecDeque<Opened>>,
     /// Trees that are looked at for the entry node. Storage that does not answer holds one look, not more and more.
     looked_at: Mutex<HashSet<TreeSource>>,
@@ -90,7 +90,8 @@ pub(super) fn is_mount(source: &TreeSource) -> bool {
 impl OpenTrees {
     /// No open trees. Requests to object stores and web servers run on `runtime`.
     pub fn new(runtime: Handle) -> OpenTrees {
-        OpenTrees { runtime, sources: OnceLock::new(), open: Mutex::default(), looked_at: Mutex::default() }
+        let connections = OutsideConnections::new(runtime);
+        OpenTrees { connections, open: Mutex::default(), looked_at: Mutex::default() }
     }
 
     /// Opens a tree. Blocks. Without `with_all_rights`, only those files of a mount are read that everybody may read.
@@ -118,14 +119,6 @@ impl OpenTrees {
         let mut looked_at = self.looked_at.lock().unwrap_or_else(PoisonError::into_inner);
         let is_first = looked_at.insert(source.clone());
         is_first.then(|| Look { trees: self, source: source.clone() })
-    }
-
-    fn sources(&self) -> Result<&Sources, BackendError> {
-        if let Some(sources) = self.sources.get() {
-            return Ok(sources);
-        }
-        let sources = Sources::on(self.runtime.clone(), SourcesOptions::default())?;
-        Ok(self.sources.get_or_init(|| sources))
     }
 
     fn find(&self, wanted: &(TreeSource, bool)) -> Option<Arc<dyn Backend>> {
@@ -156,7 +149,7 @@ impl OpenTrees {
                     addresses: if source.allow_local { AddressPolicy::Any } else { AddressPolicy::NotLocal },
                     patience: None,
                 };
-                self.sources().and_then(|sources| sources.sharing(options).open(&url))
+                self.connections.with(options).and_then(|sources| sources.open(&url))
             }
         };
         Ok(opened?)

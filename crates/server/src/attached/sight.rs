@@ -26,7 +26,7 @@ use crate::shared::{Shared, now};
 /// The targets whose nodes reach a tree, or why the entry node does not.
 type Seen = Result<Arc<[u32]>, Refusal>;
 
-/// What is known about one tree.
+/// The last answer about one tree.
 #[derive(Default)]
 struct Known {
     last: Option<(Instant, Seen)>,
@@ -63,7 +63,7 @@ impl Drop for Asking<'_> {
     }
 }
 
-/// What the entry node knows about the nodes that reach trees.
+/// The nodes that reach each tree, as the entry node knows them.
 #[derive(Default)]
 pub(crate) struct Sight(Mutex<HashMap<TreeSource, Arc<OfTree>>>);
 

@@ -1,17 +1,14 @@
 //! The object that a request names.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use gristmill_backend::{BackendError, Object};
+use gristmill_backend::Object;
 use gristmill_namespace::Principal;
 use gristmill_peers::whole_file;
 use gristmill_reductionist::{Interface, Request};
 use gristmill_runtime::{ErrorKind, FileParts, RunError};
-use gristmill_sources::{
-    Access, AccessKey, AddressPolicy, SourceUrl, Sources, SourcesOptions, UrlError, path_style,
-};
-use tokio::runtime::Handle;
+use gristmill_sources::{Access, AccessKey, AddressPolicy, SourceUrl, SourcesOptions, UrlError, path_style};
 
 use crate::error::{Answer, Refusal};
 use crate::limits::CHUNK_TIME;
@@ -30,30 +27,9 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// Connections to the sources that users name. They share requests at once with each other, and not with attached trees.
-pub(crate) struct UserSources {
-    runtime: Handle,
-    sources: OnceLock<Sources>,
-}
-
-impl UserSources {
-    /// No connections yet. Requests run on `runtime`.
-    pub fn new(runtime: Handle) -> UserSources {
-        UserSources { runtime, sources: OnceLock::new() }
-    }
-
-    fn get(&self) -> Result<&Sources, BackendError> {
-        if let Some(sources) = self.sources.get() {
-            return Ok(sources);
-        }
-        let sources = Sources::on(self.runtime.clone(), SourcesOptions::default())?;
-        Ok(self.sources.get_or_init(|| sources))
-    }
-}
-
 /// An opened object.
 pub(crate) enum Source {
-    /// Of an object store, a web server or an attached tree.
+    /// An object of an object store, a web server or an attached tree.
     Object(Arc<dyn Object>),
     /// A file on storage nodes.
     File(FileParts),
@@ -108,7 +84,7 @@ impl Source {
             return Err(usage(format!("{url} names no object")));
         };
         let open = || {
-            let folder = shared.sources.get()?.sharing(options).open(&folder)?;
+            let folder = shared.user_sources.with(options)?.open(&folder)?;
             folder.open(&gristmill_backend::Key::new(name)?)
         };
         Ok(Source::Object(open().map_err(RunError::from)?))
