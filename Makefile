@@ -31,6 +31,8 @@ check:
 	$(CARGO) clippy --workspace --all-targets --all-features -- -D warnings
 	$(CARGO) test --workspace --all-features --lib --quiet
 
+# A whole run compiles each crate once. What the next compilation could use takes 6 GB, and on a full disk no test runs.
+test: export CARGO_INCREMENTAL = 0
 test: $(VENV)/ready $(RG)
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --all-features -- -D warnings
