@@ -1,6 +1,7 @@
 # make run      builds, makes data and shows what Gristmill does with it
 # make check    format, lints and unit tests: some minutes once everything was built
 # make test     every check: format, lints, tests in Rust and Python
+# make test-ceph  files in buckets of a real Ceph, which 'make test' leaves out
 # make bench    all benchmarks; figures and pictures go to bench/results
 # make docs     the site of the documentation, in target/site
 # make figures  the papers' figures in the lab (root): bench/results/lab and docs/figures.md
@@ -42,13 +43,21 @@ test: $(VENV)/ready $(RG)
 	$(PYTHON_DOOR)
 	scripts/browser
 	scripts/web_server
-	GRISTMILL_BIN=target/debug/gristmill $(VENV)/bin/python -m pytest -q -rs -m "not alone" \
+	GRISTMILL_BIN=target/debug/gristmill $(VENV)/bin/python -m pytest -q -rs -m "not alone and not ceph" \
 	    -n $(TESTS_AT_ONCE) --dist loadfile --no-loadscope-reorder tests bench
 	GRISTMILL_BIN=target/debug/gristmill $(VENV)/bin/python -m pytest -q -rs -m alone $(TESTS_ALONE)
 	scripts/fuzz 3
 	$(VENV)/bin/python bench/all.py --quick --probe target/debug/gristmill-probe --gristmill target/debug/gristmill
 	$(VENV)/bin/python bench/lab run son2010_fig10 dosas2012_fig06 --quick \
 	    --probe target/debug/gristmill-probe --gristmill target/debug/gristmill
+
+# Some minutes, and about 300 MB of Debian packages. As root it installs them.
+.PHONY: test-ceph
+test-ceph: $(VENV)/ready
+	$(CARGO) build --workspace --all-features --bins
+	$(PYTHON_DOOR)
+	scripts/ceph
+	GRISTMILL_BIN=target/debug/gristmill $(VENV)/bin/python -m pytest -q -rs -m ceph tests/test_radosgw.py
 
 # The package is installed for its reference; whatever is wrong with a page or a link is an error.
 docs: $(VENV)/ready

@@ -1,0 +1,269 @@
+"""A Ceph of the distribution on this machine, with its gateway to S3 (radosgw): plain processes in a folder of their own."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import urllib.error
+import urllib.request
+import uuid
+from pathlib import Path
+
+import boto3
+from cluster import until
+
+REGION = "us-east-1"
+KEY, SECRET = "SOMEBODYOFTESTS", "a-secret-of-somebody"
+OTHER_KEY, OTHER_SECRET = "ANOTHEROFTESTS", "a-secret-of-another"
+
+#: The gateway cuts objects into stripes of this size. Each is an object in RADOS.
+STRIPE = 4 << 20
+
+PROGRAMS = ("ceph", "ceph-authtool", "ceph-mon", "ceph-osd", "monmaptool", "rados", "radosgw", "radosgw-admin")
+OSDS = 2
+STARTING = 120  # seconds; a bound on a hang, not a measure of speed
+ENDING = 30
+TRIES = 5  # of ports
+
+CONFIG = """
+[global]
+fsid = {fsid}
+mon host = [v2:127.0.0.1:{monitor},v1:127.0.0.1:{monitor_v1}]
+public network = 127.0.0.0/8
+ms bind ipv6 = false
+auth cluster required = cephx
+auth service required = cephx
+auth client required = cephx
+keyring = {folder}/keyring
+run dir = {folder}
+admin socket =
+crash dir = {folder}
+log file = {folder}/$name.log
+osd pool default size = 1
+osd pool default min size = 1
+osd pool default pg num = 8
+osd pool default pg autoscale mode = off
+osd crush chooseleaf type = 0
+mon allow pool size one = true
+mon max pg per osd = 1000
+mon data avail crit = 1
+# A change of the map of the cluster waits a second otherwise, and starting changes it many times.
+paxos propose interval = 0.05
+[mon]
+mon data = {folder}/mon
+mon cluster log file = {folder}/cluster.log
+auth allow insecure global id reclaim = false
+[osd]
+osd data = {folder}/osd.$id
+osd objectstore = memstore
+memstore device bytes = 4294967296
+osd op num shards = 2
+[client.rgw]
+rgw data = {folder}
+rgw frontends = beast endpoint=127.0.0.1:{gateway}
+rgw thread pool size = 64
+"""
+
+#: What each process, and the administrator, may do.
+RIGHTS = {
+    "mon.": {"mon": "allow *"},
+    "client.admin": {"mon": "allow *", "osd": "allow *", "mgr": "allow *"},
+    **{f"osd.{number}": {"mon": "allow profile osd", "osd": "allow *"} for number in range(OSDS)},
+    "client.rgw": {"mon": "allow rw", "osd": "allow rwx"},
+}
+DATA_POOL = "default.rgw.buckets.data"
+
+
+def missing():
+    """The programs that are not installed."""
+    return [name for name in PROGRAMS if shutil.which(name) is None]
+
+
+class Ceph:
+    """A monitor, two daemons that keep their objects in memory, and a gateway with two users and a bucket of the first of them."""
+
+    bucket = "bucket"
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.config = folder / "ceph.conf"
+        self.settings = {"folder": folder, "fsid": uuid.uuid4(), "monitor": 0, "monitor_v1": 0, "gateway": 0}
+        self.children = []
+        try:
+            self._make_keys()
+            self._on_free_ports(self._start_monitor)
+            for number in range(OSDS):
+                self._start_osd(number)
+            self._on_free_ports(self._start_gateway)
+            self._make_users()
+            self._make_bucket()
+        except BaseException:
+            self.end()
+            raise
+
+    def _make_keys(self):
+        for name, rights in RIGHTS.items():
+            caps = [word for service, right in rights.items() for word in ("--cap", service, right)]
+            create = () if (self.folder / "keyring").exists() else ("--create-keyring",)
+            self._tool("ceph-authtool", "keyring", *create, "--gen-key", "-n", name, *caps)
+
+    def _start_monitor(self, port, port_v1):
+        self._configure(monitor=port, monitor_v1=port_v1)
+        shutil.rmtree(self.folder / "mon", ignore_errors=True)
+        addresses = f"[v2:127.0.0.1:{port},v1:127.0.0.1:{port_v1}]"
+        self._tool("monmaptool", "--create", "--clobber", "--fsid", self.settings["fsid"], "--addv", "a", addresses, "monmap")
+        self._tool("ceph-mon", "-c", self.config, "-i", "a", "--mkfs", "--monmap", "monmap", "--keyring", "keyring")
+        return self._child("ceph-mon", "-i", "a", ready=lambda: self._run(*self._ceph, "quorum_status").returncode == 0)
+
+    def _start_osd(self, number):
+        name = uuid.uuid4()
+        (self.folder / f"osd.{number}").mkdir()
+        assert self._tool(*self._ceph, "osd", "new", name).split() == [str(number)]
+        self._tool("ceph-osd", "-c", self.config, "-i", number, "--mkfs", "--osd-uuid", name)
+        assert self._child("ceph-osd", "-i", number), self.said()
+
+    def _start_gateway(self, port, _):
+        self._configure(gateway=port)
+        self.endpoint = f"http://127.0.0.1:{port}"
+        self.gateway = self._child("radosgw", "-n", "client.rgw", ready=self._answers)
+        return self.gateway
+
+    def _make_users(self):
+        for key, secret in ((KEY, SECRET), (OTHER_KEY, OTHER_SECRET)):
+            who = ("--uid", key.lower(), "--display-name", key, "--access-key", key, "--secret", secret)
+            self._tool("radosgw-admin", "-c", self.config, "-n", "client.rgw", "user", "create", *who)
+
+    def _make_bucket(self):
+        self.env = {
+            "AWS_ENDPOINT_URL": self.endpoint,
+            "AWS_ACCESS_KEY_ID": KEY,
+            "AWS_SECRET_ACCESS_KEY": SECRET,
+            "AWS_REGION": REGION,
+        }
+        self.client = boto3.client(
+            "s3",
+            endpoint_url=self.endpoint,
+            region_name=REGION,
+            aws_access_key_id=KEY,
+            aws_secret_access_key=SECRET,
+        )
+        self.client.create_bucket(Bucket=self.bucket)
+
+    def _configure(self, **ports):
+        self.settings.update(ports)
+        self.config.write_text(CONFIG.format(**self.settings))
+
+    def _on_free_ports(self, start):
+        """Calls a function with two free ports until what it starts stays. Another process may take a port meanwhile."""
+        for _ in range(TRIES):
+            with socket.socket() as one, socket.socket() as two:
+                for probe in (one, two):
+                    probe.bind(("127.0.0.1", 0))
+                ports = [probe.getsockname()[1] for probe in (one, two)]
+            if start(*ports):
+                return
+        raise AssertionError(f"Ceph does not start: {self.said()}")
+
+    def _answers(self):
+        try:
+            urllib.request.urlopen(self.endpoint, timeout=5).close()
+        except urllib.error.HTTPError:
+            return True
+        except OSError:
+            return False
+        return True
+
+    @property
+    def _ceph(self):
+        return ("ceph", "-c", self.config, "--connect-timeout", "10")
+
+    @property
+    def _environment(self):
+        # Some of the programs are scripts of the system's Python.
+        return {name: value for name, value in os.environ.items() if not name.startswith(("CEPH_", "PYTHON"))}
+
+    def _run(self, *words):
+        words = list(map(str, words))
+        return subprocess.run(words, cwd=self.folder, env=self._environment, capture_output=True, timeout=STARTING)
+
+    def _tool(self, *words) -> str:
+        """The output of a program that ends by itself."""
+        done = self._run(*words)
+        assert done.returncode == 0, (words, done.stderr.decode(errors="replace"), self.said())
+        return done.stdout.decode()
+
+    def _child(self, program, *words, ready=lambda: True):
+        """A process that stays, once it is ready; `None` if it ended instead."""
+        with open(self.folder / f"{program}.err", "ab") as err:
+            child = subprocess.Popen(
+                [program, "-c", self.config, "-f", *map(str, words)],
+                cwd=self.folder,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=err,
+                stderr=err,
+            )
+        self.children.append(child)
+        until(lambda: child.poll() is not None or ready(), f"{program} is ready", STARTING)
+        return child if child.poll() is None else None
+
+    def said(self) -> dict:
+        """The ends of what the processes printed."""
+        return {path.name: path.read_text(errors="replace")[-2000:] for path in self.folder.glob("*.err")}
+
+    def stripes(self) -> set:
+        """The names of the objects in RADOS that hold the content of the objects of buckets."""
+        return set(self._tool("rados", "-c", self.config, "-p", DATA_POOL, "ls").splitlines())
+
+    def stop_gateway(self):
+        self._end(self.gateway)
+
+    def start_gateway(self):
+        """Starts the gateway again, with the same address."""
+        self.gateway = self._child("radosgw", "-n", "client.rgw", ready=self._answers)
+        assert self.gateway, self.said()
+
+    def url(self, key) -> str:
+        return f"s3://{self.bucket}/{key}"
+
+    def put(self, key, content, **how):
+        self.client.put_object(Bucket=self.bucket, Key=key, Body=content, **how)
+        return self.url(key)
+
+    def put_in_parts(self, key, *parts):
+        """Uploads an object as parts. All but the last have at least 5 MiB."""
+        upload = self.client.create_multipart_upload(Bucket=self.bucket, Key=key)["UploadId"]
+        names = {"Bucket": self.bucket, "Key": key, "UploadId": upload}
+        done = []
+        for number, part in enumerate(parts, 1):
+            tag = self.client.upload_part(**names, PartNumber=number, Body=part)["ETag"]
+            done.append({"PartNumber": number, "ETag": tag})
+        self.client.complete_multipart_upload(**names, MultipartUpload={"Parts": done})
+        return self.url(key)
+
+    def put_folder(self, folder: Path, key):
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                self.put(f"{key}/{path.relative_to(folder)}", path.read_bytes())
+        return self.url(key)
+
+    def tag(self, key) -> str:
+        return self.client.head_object(Bucket=self.bucket, Key=key)["ETag"]
+
+    def remove(self, key):
+        self.client.delete_object(Bucket=self.bucket, Key=key)
+
+    def _end(self, child):
+        child.send_signal(signal.SIGCONT)
+        child.terminate()
+        try:
+            child.wait(ENDING)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait(ENDING)
+
+    def end(self):
+        for child in reversed(self.children):
+            if child.poll() is None:
+                self._end(child)
