@@ -20,6 +20,7 @@ PROGRAMS = {
     "image": ["probe"],
     "schedule": [],
     **dict.fromkeys(("variables", "variables_link", "variables_chunks", "python_link", "verify", "busy", "outside", "attached"), ["gristmill"]),
+    "reductionist_api": ["gristmill"],
     "python_fields": [],
     "python_blocks": [],
     **dict.fromkeys(
