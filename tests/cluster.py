@@ -239,7 +239,7 @@ class Nodes(Cluster):
         if number > 0:
             given += ["--join", self.entry, "--key", self.node_dir(0) / "cluster.key"]
         self.node_dir(number).mkdir(parents=True, exist_ok=True)
-        process = Process(self.folder, f"node{number}", (*given, *self.args), self.settings, self.before(number))
+        process = Process(self.folder, f"node{number}", (*given, *self.args_of(number)), self.settings, self.before(number))
         self.running[number] = process
         line = process.line("listening on ")
         self.listen[number] = line.split("listening on ")[1].split()[0]
@@ -250,6 +250,10 @@ class Nodes(Cluster):
     def before(self, number):
         """The words before the command of a node."""
         return ()
+
+    def args_of(self, number):
+        """The options of a node."""
+        return self.args
 
     def pids(self):
         return {number: process.pid for number, process in self.running.items()}

@@ -108,7 +108,9 @@ pub fn targets(cluster: &Cluster, how: &PutRequest) -> u64 {
     match (how.targets, &how.on) {
         (Some(targets), _) => u64::from(targets),
         (None, Some(on)) => on.len() as u64,
-        (None, None) => cluster.nodes().map_or(1, |nodes| nodes.len() as u64),
+        (None, None) => cluster
+            .nodes()
+            .map_or(1, |nodes| nodes.iter().filter(|node| !node.without_store).count().max(1) as u64),
     }
 }
 

@@ -158,6 +158,11 @@ pub trait Backend: Send + Sync {
         Ok(found)
     }
 
+    /// Whether [`files_below`](Backend::files_below) takes fewer requests than a list of each folder.
+    fn lists_below_at_once(&self) -> bool {
+        false
+    }
+
     /// The state of a file now.
     ///
     /// # Errors
@@ -180,6 +185,25 @@ pub trait Backend: Send + Sync {
         let object = self.open(key)?;
         if object.found() == found { Ok(object) } else { Err(BackendError::Changed { name: object.name() }) }
     }
+
+    /// Fills `out` with the bytes of a file from an offset, in the state of the file now. Storage behind a network answers that with one
+    /// request, but needs two for [`open`](Backend::open) and a read.
+    ///
+    /// # Errors
+    /// It fails as [`open`](Backend::open) and [`Object::read`] do.
+    fn read_now(&self, key: &Key, offset: u64, out: &mut [u8]) -> Result<()> {
+        read_opened(self, key, offset, out)
+    }
+}
+
+/// [`Backend::read_now`] with the other methods of the trait.
+///
+/// # Errors
+/// It fails as [`Backend::read_now`] does.
+pub fn read_opened<B: Backend + ?Sized>(backend: &B, key: &Key, offset: u64, out: &mut [u8]) -> Result<()> {
+    let object = backend.open(key)?;
+    object.read_at(offset, out)?;
+    object.unchanged()
 }
 
 /// A file of a backend, opened in one state.

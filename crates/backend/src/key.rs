@@ -52,6 +52,11 @@ impl Key {
         self.0.is_empty()
     }
 
+    /// The folder of the file or folder. That of the root is the root.
+    pub fn above(&self) -> Key {
+        Key(self.0.rsplit_once('/').map_or_else(String::new, |(above, _)| above.to_owned()))
+    }
+
     /// The key of a file or folder in this folder.
     ///
     /// # Errors

@@ -46,11 +46,11 @@ mod mount;
 #[cfg(feature = "suite")]
 pub mod suite;
 
-pub use backend::{Backend, Content, Entry, Found, Object, Page, Stamp, check_ranges};
+pub use backend::{Backend, Content, Entry, Found, Object, Page, Stamp, check_ranges, read_opened};
 pub use error::{BackendError, Kind};
 pub use key::{Key, MAX_KEY_BYTES};
 pub use memory::MemoryBackend;
-pub use mount::{MAX_HELD_FILES, Mount, MountOptions, open_file};
+pub use mount::{MAX_GROUPS, MAX_HELD_FILES, Mount, MountOptions, Reader, UnixUser, open_file};
 
 /// Result of an operation on a backend.
 pub type Result<T> = std::result::Result<T, BackendError>;

@@ -31,6 +31,7 @@ macro_rules! backend_suite {
             $make,
             [
                 ranges_are_read_in_any_order,
+                a_range_is_read_in_the_state_of_now,
                 an_empty_file_has_no_bytes,
                 bytes_after_the_end_are_an_error,
                 missing_files_and_folders_are_errors,
@@ -109,6 +110,39 @@ pub fn ranges_are_read_in_any_order(fixture: &dyn Fixture) {
         assert!(out == wanted, "{ranges:?}");
     }
     object.unchanged().unwrap();
+}
+
+/// One range is read without an opened object, also of a file that was replaced before.
+pub fn a_range_is_read_in_the_state_of_now(fixture: &dyn Fixture) {
+    let backend = fixture.backend();
+    for seed in 0..2 {
+        let bytes = noise(seed, 9 << 20);
+        fixture.put(&key("now/a b%25.bin"), &bytes);
+        for range in [0..bytes.len(), 0..1, 5..1_000, bytes.len() - 1..bytes.len(), 7..7, 1..(8 << 20) + 1] {
+            let mut out = vec![0; range.len()];
+            backend.read_now(&key("now/a b%25.bin"), range.start as u64, &mut out).unwrap();
+            assert!(out == bytes[range.clone()], "{range:?}");
+        }
+        let beyond = backend.read_now(&key("now/a b%25.bin"), bytes.len() as u64 - 1, &mut [0; 2]);
+        assert!(
+            matches!(beyond, Err(BackendError::Short { length, .. }) if length == bytes.len() as u64),
+            "{beyond:?}"
+        );
+        let behind = backend.read_now(&key("now/a b%25.bin"), bytes.len() as u64 + 5, &mut [0; 2]);
+        assert!(matches!(behind, Err(BackendError::Short { .. })), "{behind:?}");
+    }
+    let mut out = [0; 4];
+    let missing = backend.read_now(&key("now/missing"), 0, &mut out);
+    assert!(matches!(missing, Err(BackendError::NotFound { .. })), "{missing:?}");
+    let folder = backend.read_now(&key("now"), 0, &mut out);
+    assert!(
+        matches!(folder, Err(BackendError::WrongKind { .. } | BackendError::NotFound { .. })),
+        "{folder:?}"
+    );
+    fixture.put(&key("now/empty"), b"");
+    let empty = backend.read_now(&key("now/empty"), 0, &mut out);
+    assert!(matches!(empty, Err(BackendError::Short { length: 0, .. })), "{empty:?}");
+    backend.read_now(&key("now/empty"), 0, &mut []).unwrap();
 }
 
 /// An empty file is opened and read.

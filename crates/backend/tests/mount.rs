@@ -7,11 +7,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use gristmill_backend::{
-    Backend, BackendError, Content, Key, Kind, MAX_HELD_FILES, Mount, MountOptions, Object, open_file,
+    Backend, BackendError, Content, Key, Kind, MAX_HELD_FILES, Mount, MountOptions, Object, Reader, UnixUser,
+    open_file,
 };
 
 const BY_MODIFICATION: MountOptions =
-    MountOptions { without_change_time: true, follows_links_out: false, only_public: false };
+    MountOptions { without_change_time: true, follows_links_out: false, reader: Reader::Process };
 
 fn key(text: &str) -> Key {
     Key::new(text).unwrap()
@@ -225,7 +226,7 @@ fn only_what_everybody_may_read_is_read() {
     symlink("../closed/deep", at("open/folder_in_closed")).unwrap();
     symlink("deep/file", at("open/link")).unwrap();
     fs::hard_link(at("open/file"), at("closed/deep/also_open")).unwrap();
-    let options = MountOptions { only_public: true, ..MountOptions::default() };
+    let options = MountOptions { reader: Reader::Everybody, ..MountOptions::default() };
     let mount = Mount::open_with(folder.path(), options).unwrap();
     for name in ["open/file", "open/deep/file", "open/link"] {
         assert_eq!(bytes(&mount.open(&key(name)).unwrap()), b"bytes", "{name}");
@@ -245,6 +246,39 @@ fn only_what_everybody_may_read_is_read() {
             assert!(error.to_string().contains("chmod go+r"), "{error}");
         }
     }
+    // Nobody learns which names a closed folder has, not by its folders, pipes or links to it either.
+    fs::create_dir(at("closed/searchable")).unwrap();
+    rustix::fs::mknodat(rustix::fs::CWD, at("closed/pipe"), rustix::fs::FileType::Fifo, 0o644.into(), 0)
+        .unwrap();
+    symlink("../closed/nothing", at("open/to_nothing")).unwrap();
+    symlink("../closed/deep/file", at("open/to_something")).unwrap();
+    let said: std::collections::BTreeSet<String> = [
+        "closed/nothing",
+        "closed/searchable",
+        "closed/pipe",
+        "closed/searchable/nothing",
+        "open/to_nothing",
+        "open/to_something",
+    ]
+    .into_iter()
+    .map(|name| mount.stat(&key(name)).unwrap_err().to_string().replace(name, "NAME"))
+    .collect();
+    assert_eq!(said.len(), 1, "{said:?}");
+    for name in ["to_nothing", "to_something"] {
+        fs::remove_file(at("open").join(name)).unwrap();
+    }
+    for name in ["closed/nothing", "closed/nothing/deep", "listed/nothing", "open/folder_in_closed/nothing"] {
+        for error in [mount.open(&key(name)).err().unwrap(), mount.stat(&key(name)).unwrap_err()] {
+            assert!(matches!(error, BackendError::Denied { .. }), "{name}: {error:?}");
+        }
+    }
+    for name in ["open/nothing", "open/nothing/deep", "open/file/deep"] {
+        let error = mount.stat(&key(name)).unwrap_err();
+        assert!(
+            matches!(error, BackendError::NotFound { .. } | BackendError::WrongKind { .. }),
+            "{name}: {error:?}"
+        );
+    }
     for name in ["closed", "closed/deep", "listed", "open/folder_in_closed"] {
         let error = mount.list(&key(name), None, 10).unwrap_err();
         assert!(matches!(error, BackendError::Denied { .. }), "{name}: {error:?}");
@@ -257,7 +291,7 @@ fn only_what_everybody_may_read_is_read() {
         .map(|entry| (entry.name, !matches!(entry.content, Content::Unreadable { .. })))
         .collect();
     let readable = listed.iter().filter(|(_, readable)| *readable).map(|(name, _)| name.as_str());
-    assert_eq!(readable.collect::<Vec<_>>(), ["deep", "file", "folder_in_closed", "link"]);
+    assert_eq!(readable.collect::<Vec<_>>(), ["deep", "file", "link"]);
     assert_eq!(listed.len(), 8);
     // The root counts, too.
     allow("", 0o700);
@@ -271,10 +305,96 @@ fn a_file_that_is_closed_to_others_while_it_is_open_is_read_to_its_end() {
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let path = folder.path().join("file");
     fs::write(&path, b"bytes").unwrap();
-    let options = MountOptions { only_public: true, without_change_time: true, ..MountOptions::default() };
+    let options =
+        MountOptions { reader: Reader::Everybody, without_change_time: true, ..MountOptions::default() };
     let mount = Mount::open_with(folder.path(), options).unwrap();
     let object = mount.open(&key("file")).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
     assert_eq!(bytes(&object), b"bytes");
     assert!(matches!(mount.open(&key("file")), Err(BackendError::Denied { .. })));
+}
+
+/// A mount that is read with the rights of a user, and the folder with its files.
+#[cfg(target_os = "linux")]
+fn read_by(uid: u32, gid: u32, groups: &[u32]) -> Option<(tempfile::TempDir, Mount)> {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: only root can take on the identity of other users");
+        return None;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let user = UnixUser::new(uid, gid, groups.to_vec()).unwrap();
+    let options = MountOptions { reader: Reader::User(Arc::new(user)), ..MountOptions::default() };
+    let mount = Mount::open_with(folder.path(), options).unwrap();
+    Some((folder, mount))
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_reader_reads_what_the_user_may_read() {
+    use std::os::unix::fs::chown;
+
+    let Some((folder, mount)) = read_by(54_321, 54_322, &[54_323]) else { return };
+    let at = |name: &str| folder.path().join(name);
+    let own = |name: &str, mode: u32, uid: u32, gid: u32| {
+        chown(at(name), Some(uid), Some(gid)).unwrap();
+        fs::set_permissions(at(name), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    fs::create_dir(at("home")).unwrap();
+    fs::create_dir(at("other")).unwrap();
+    for (name, mode, uid, gid) in [
+        ("home/own", 0o600, 54_321, 0),
+        ("home/of_the_group", 0o040, 0, 54_322),
+        ("home/of_another_group", 0o640, 0, 54_323),
+        ("home/public", 0o644, 0, 0),
+        ("home/of_root", 0o600, 0, 0),
+        ("home/own_but_closed", 0o044, 54_321, 0),
+        ("home/of_no_group", 0o640, 0, 54_324),
+        ("other/public", 0o644, 0, 0),
+    ] {
+        fs::write(at(name), b"bytes").unwrap();
+        own(name, mode, uid, gid);
+    }
+    own("home", 0o700, 54_321, 0);
+    own("other", 0o700, 0, 0);
+    symlink("../other/public", at("home/link_to_other")).unwrap();
+    let readable = ["of_another_group", "of_the_group", "own", "public"];
+    for name in readable {
+        let object = mount.open(&key(&format!("home/{name}"))).unwrap();
+        assert_eq!(bytes(&object), b"bytes", "{name}");
+        object.unchanged().unwrap();
+    }
+    for name in [
+        "home/of_root",
+        "home/own_but_closed",
+        "home/of_no_group",
+        "home/link_to_other",
+        "other/public",
+        // Nobody learns which names a closed folder has.
+        "other/nothing",
+    ] {
+        for error in [mount.open(&key(name)).err().unwrap(), mount.stat(&key(name)).unwrap_err()] {
+            assert!(matches!(error, BackendError::Denied { .. }), "{name}: {error:?}");
+            assert!(error.to_string().contains("as user 54321"), "{error}");
+        }
+    }
+    let listed = mount.list_all(&key("home"), 100).unwrap();
+    let names = listed.iter().filter(|entry| matches!(entry.content, Content::File(_)));
+    assert_eq!(names.map(|entry| entry.name.as_str()).collect::<Vec<_>>(), readable);
+    assert_eq!(listed.len(), 8);
+    assert!(matches!(mount.list(&key("other"), None, 10), Err(BackendError::Denied { .. })));
+    // This thread still is root.
+    assert_eq!(fs::read(at("other/public")).unwrap(), b"bytes");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_reader_without_a_way_to_the_root_is_refused() {
+    let Some((folder, mount)) = read_by(54_321, 54_321, &[]) else { return };
+    fs::write(folder.path().join("file"), b"bytes").unwrap();
+    let object = mount.open(&key("file")).unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
+    assert!(matches!(mount.open(&key("file")), Err(BackendError::Denied { .. })));
+    // An opened file stays readable, as for every program.
+    assert_eq!(bytes(&object), b"bytes");
 }

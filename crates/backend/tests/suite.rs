@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use gristmill_backend::suite::Fixture;
-use gristmill_backend::{Backend, Key, MemoryBackend, Mount, MountOptions, backend_suite};
+use gristmill_backend::{Backend, Key, MemoryBackend, Mount, MountOptions, Reader, UnixUser, backend_suite};
 use tempfile::TempDir;
 
 impl Fixture for Memory {
@@ -80,14 +80,21 @@ impl Fixture for Mounted {
 
 backend_suite!(memory, Memory::default());
 const BY_MODIFICATION: MountOptions =
-    MountOptions { without_change_time: true, follows_links_out: false, only_public: false };
+    MountOptions { without_change_time: true, follows_links_out: false, reader: Reader::Process };
 const OF_THE_USER: MountOptions =
-    MountOptions { without_change_time: true, follows_links_out: true, only_public: false };
+    MountOptions { without_change_time: true, follows_links_out: true, reader: Reader::Process };
 const ONLY_PUBLIC: MountOptions =
-    MountOptions { without_change_time: false, follows_links_out: false, only_public: true };
+    MountOptions { without_change_time: false, follows_links_out: false, reader: Reader::Everybody };
 
 backend_suite!(mount, Mounted::new(Replaces::ByName, MountOptions::default()));
 backend_suite!(mount_in_place, Mounted::new(Replaces::InPlace, MountOptions::default()));
 backend_suite!(mount_by_modification, Mounted::new(Replaces::ByName, BY_MODIFICATION));
 backend_suite!(mount_of_public_files, Mounted::new(Replaces::ByName, ONLY_PUBLIC));
+/// The suite with the rights of another user, or with those of everybody if this process cannot take on an identity.
+fn of_another_user() -> MountOptions {
+    let user = UnixUser::new(54_321, 54_321, vec![]).unwrap();
+    MountOptions { reader: Reader::User(Arc::new(user)), ..MountOptions::default() }
+}
+
+backend_suite!(mount_of_another_user, Mounted::new(Replaces::ByName, of_another_user()));
 backend_suite!(folder_of_the_user, Mounted::new(Replaces::InPlace, OF_THE_USER));

@@ -1,6 +1,7 @@
 //! Files below a directory of a cluster: as a tree for the reader of a format, opened together, and copied from a
 //! folder.
 
+use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -166,13 +167,27 @@ impl Cluster {
 
     /// Returns all files below a directory: their paths below it, in ascending order, and their lengths.
     pub(crate) fn files_in(&self, directory: &str) -> Result<Vec<(String, u64)>, ClientError> {
-        let mut found = self.walk(directory, "", 0, &FileStates::default(), &|_| true)?;
+        self.files_of_folders(directory, &|_| true)
+    }
+
+    /// Returns all files below a directory, as [`files_in`](Cluster::files_in) does, but none of attached trees below it.
+    pub(crate) fn own_files_in(&self, directory: &str) -> Result<Vec<(String, u64)>, ClientError> {
+        let trees: HashSet<String> = self.trees()?.into_iter().map(|tree| tree.path).collect();
+        self.files_of_folders(directory, &|folder| !trees.contains(folder))
+    }
+
+    fn files_of_folders(
+        &self,
+        directory: &str,
+        enters: &dyn Fn(&str) -> bool,
+    ) -> Result<Vec<(String, u64)>, ClientError> {
+        let mut found = self.walk(directory, "", 0, &FileStates::default(), &|_| true, enters)?;
         found.sort_unstable();
         Ok(found)
     }
 
     /// Returns all files below a directory, with their paths below it. A name that is neither file nor directory is an
-    /// error if it `matters`.
+    /// error if it `matters`. Directories that it does not `enter` are left out.
     fn walk(
         &self,
         root: &str,
@@ -180,6 +195,7 @@ impl Cluster {
         level: usize,
         states: &FileStates<String>,
         matters: &dyn Fn(&str) -> bool,
+        enters: &dyn Fn(&str) -> bool,
     ) -> Result<Vec<(String, u64)>, ClientError> {
         FormatError::limit("levels of directories", level as u64, MAX_LEVELS as u64)?;
         let mut found = Vec::new();
@@ -209,7 +225,8 @@ impl Cluster {
                     states.check(&key, info.file.id)?;
                     found.push((key, info.file.length));
                 }
-                None => found.extend(self.walk(root, &key, level + 1, states, matters)?),
+                None if !enters(&join(root, &key)) => {}
+                None => found.extend(self.walk(root, &key, level + 1, states, matters, enters)?),
             }
             FormatError::limit("files", found.len() as u64, MAX_FILES as u64)?;
         }
@@ -257,7 +274,7 @@ impl Tree for ClusterTree {
     fn list(&self, folder: &str) -> Result<Vec<(String, u64)>, FormatError> {
         let known = self.states.known_below(folder);
         // Without its file a chunk would count as not stored, and read as the fill value. Other names do not matter.
-        match self.cluster.walk(&self.root, folder, 0, &self.states, &is_zarr_name) {
+        match self.cluster.walk(&self.root, folder, 0, &self.states, &is_zarr_name, &|_| true) {
             Ok(mut found) => {
                 found.sort_unstable();
                 check_listed(&known, found.iter().map(|(key, _)| key.as_str()))?;

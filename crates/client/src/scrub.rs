@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use gristmill_runtime::{Control, RunError};
+use gristmill_runtime::{Control, ErrorKind, RunError};
 use gristmill_store::{LocalStore, ObjectId, ObjectStore, StoreError};
 use gristmill_wire::action::Opened;
 
@@ -81,7 +81,7 @@ impl Cluster {
     /// Scrubs an opened file of a cluster.
     ///
     /// # Errors
-    /// Returns an error if a node cannot be reached, or if the file was replaced. Damage is not an error.
+    /// Returns an error if a node cannot be reached, if the file was replaced, or if it is in an attached tree. Damage is not an error.
     pub fn scrub_file(
         &self,
         opened: &Opened,
@@ -89,6 +89,11 @@ impl Cluster {
         report: &mut ScrubReport,
     ) -> Result<(), ClientError> {
         let file = &opened.info.file;
+        if file.attached.is_some() {
+            let message =
+                format!("{} is in an attached tree; only files of the cluster have checksums", file.path);
+            return Err(RunError::Remote { kind: ErrorKind::Usage, message }.into());
+        }
         let layout = self.layout(opened)?;
         for (target, place) in (0..).zip(&file.targets) {
             // A target without bytes of the file has no object.
@@ -118,7 +123,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Scrubs all files at or below a path.
+    /// Scrubs all files at or below a path, but none of attached trees below it: they have no checksums.
     ///
     /// # Errors
     /// It fails as [`scrub_file`](Cluster::scrub_file) does, and if the client may not read a file.
@@ -133,7 +138,7 @@ impl Cluster {
             self.scrub_file(&opened, pace, &mut report)?;
             return Ok(report);
         }
-        for (name, _) in self.files_in(path)? {
+        for (name, _) in self.own_files_in(path)? {
             let name = crate::remote_tree::join(path, &name);
             match self.open(&name) {
                 Ok(opened) => self.scrub_file(&opened, pace, &mut report)?,

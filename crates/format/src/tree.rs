@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use gristmill_backend::{
-    Backend, BackendError, Content, Found, Key, Kind, MAX_DEPTH, Mount, MountOptions, Object,
+    Backend, BackendError, Content, Found, Key, Kind, MAX_DEPTH, Mount, MountOptions, Object, Reader,
 };
 
 use crate::source::{ObjectSource, Source, io_error};
@@ -50,7 +50,8 @@ impl BackendTree {
     /// # Errors
     /// Returns [`FormatError::Io`] if the folder cannot be opened.
     pub fn of_folder(root: &Path) -> Result<BackendTree, FormatError> {
-        let options = MountOptions { without_change_time: true, follows_links_out: true, only_public: false };
+        let options =
+            MountOptions { without_change_time: true, follows_links_out: true, reader: Reader::Process };
         let mount =
             Mount::open_with(root, options).map_err(|error| failed(root.display().to_string(), error))?;
         Ok(BackendTree::new(Arc::new(mount)))

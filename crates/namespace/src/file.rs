@@ -13,6 +13,8 @@ pub struct TargetRecord {
     pub id: TargetId,
     /// Address of its storage node. It is empty if another target has taken over the address.
     pub address: String,
+    /// Whether its storage node holds files of the cluster. If not, the node only reads attached trees.
+    pub holds_files: bool,
 }
 
 /// Description of a new file for a put.

@@ -29,7 +29,7 @@
 //! # let dir = tempfile::tempdir()?;
 //! let namespace = Namespace::open(&dir.path().join("entry"))?;
 //! let target: TargetId = "00112233445566778899aabbccddeeff".parse()?;
-//! let number = namespace.join(&target, "10.0.0.7:7070")?;
+//! let number = namespace.join(&target, "10.0.0.7:7070", true)?;
 //!
 //! let (alice, bob): (Principal, Principal) = ("alice".parse()?, "bob".parse()?);
 //! let path = FilePath::parse("/ocean/temperature.bin")?;

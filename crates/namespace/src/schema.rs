@@ -18,7 +18,9 @@ pub(crate) const DATABASE_FILE: &str = "namespace.sqlite";
 /// Application id of the SQLite file ("GriN").
 const APPLICATION_ID: i64 = 0x4772_694e;
 /// Format of the tables below.
-pub(crate) const FORMAT: i64 = 5;
+pub(crate) const FORMAT: i64 = 6;
+/// Older format in which all targets hold files.
+const WITH_STORES: i64 = 5;
 /// Older format without attached trees.
 const WITHOUT_TREES: i64 = 4;
 /// Older format without an index of the unfinished puts of a user.
@@ -43,7 +45,8 @@ pub(crate) const HELD: i64 = 3;
 
 /// The indexes contain the numbers of the states, and each query that uses an index must contain them too.
 const SCHEMA: &str = "
-CREATE TABLE targets (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, address TEXT UNIQUE) STRICT;
+CREATE TABLE targets (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, address TEXT UNIQUE,
+    holds_files INTEGER NOT NULL DEFAULT 1) STRICT;
 CREATE TABLE files (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, state INTEGER NOT NULL,
     path TEXT NOT NULL, who TEXT NOT NULL, mode INTEGER, unit INTEGER NOT NULL, first INTEGER NOT NULL,
     targets BLOB NOT NULL, record INTEGER, lease INTEGER,
@@ -61,6 +64,7 @@ const UNFINISHED_INDEX: &str = "CREATE INDEX unfinished ON files (who) WHERE own
 const TREES_TABLE: &str =
     "CREATE TABLE trees (path TEXT PRIMARY KEY, source TEXT NOT NULL, owner TEXT NOT NULL,
     mode INTEGER NOT NULL, attached INTEGER NOT NULL) STRICT, WITHOUT ROWID;";
+const STORES_COLUMN: &str = "ALTER TABLE targets ADD COLUMN holds_files INTEGER NOT NULL DEFAULT 1;";
 const SEGMENTS_COLUMN: &str = "ALTER TABLE files ADD COLUMN segments INTEGER NOT NULL DEFAULT 0;";
 
 /// Opens the file in `dir` for writing, and makes it if it does not exist.
@@ -90,6 +94,7 @@ pub(crate) fn open_writer(dir: &Path) -> Result<Connection> {
         (WITHOUT_SEGMENTS, SEGMENTS_COLUMN),
         (WITHOUT_UNFINISHED, UNFINISHED_INDEX),
         (WITHOUT_TREES, TREES_TABLE),
+        (WITH_STORES, STORES_COLUMN),
     ] {
         if has_format(&connection, before)? {
             let transaction = connection.transaction()?;
@@ -177,6 +182,7 @@ mod tests {
     #[test]
     fn older_formats_are_upgraded() {
         let changes = [
+            "ALTER TABLE targets DROP COLUMN holds_files; PRAGMA user_version = 5;",
             "DROP TABLE trees; PRAGMA user_version = 4;",
             "DROP INDEX unfinished; PRAGMA user_version = 3;",
             "ALTER TABLE files DROP COLUMN segments; PRAGMA user_version = 2;",
@@ -192,6 +198,7 @@ mod tests {
                 assert_eq!(pragma(&now, "user_version").unwrap(), FORMAT);
                 now.prepare("SELECT segments FROM files").unwrap();
                 now.prepare("SELECT source FROM trees").unwrap();
+                now.prepare("SELECT holds_files FROM targets").unwrap();
             }
         }
     }

@@ -11,9 +11,9 @@ pub const MAX_CLUSTER_TARGETS: usize = 1_024;
 pub const MAX_ADDRESS_BYTES: usize = 255;
 
 impl Namespace {
-    /// Adds a target to the cluster, or sets the address of a target of the cluster. Returns its number, which stays
-    /// the same: 0 for the first target that joined, then 1, and so on. A repeated call without a change writes
-    /// nothing.
+    /// Adds a target to the cluster, or sets the address of a target of the cluster, and whether its node holds files.
+    /// Returns its number, which stays the same: 0 for the first target that joined, then 1, and so on. A repeated call
+    /// without a change writes nothing.
     ///
     /// If another target has the address, that target loses it, and has no address until it joins again. This is only
     /// possible while it has no file and no put in progress. Otherwise a target with a wrong address would make
@@ -23,7 +23,7 @@ impl Namespace {
     /// Returns [`AddressTaken`](NamespaceError::AddressTaken), [`TooMany`](NamespaceError::TooMany) for too many
     /// targets, [`Invalid`](NamespaceError::Invalid) if the address is empty, longer than [`MAX_ADDRESS_BYTES`] or
     /// contains spaces or control characters, or a failure of the system.
-    pub fn join(&self, id: &TargetId, address: &str) -> Result<u32> {
+    pub fn join(&self, id: &TargetId, address: &str, holds_files: bool) -> Result<u32> {
         let strange = |c: char| c.is_whitespace() || c.is_control();
         if address.is_empty() || address.len() > MAX_ADDRESS_BYTES || address.contains(strange) {
             return Err(NamespaceError::invalid(
@@ -32,7 +32,7 @@ impl Namespace {
             ));
         }
         let (id, address) = (id.clone(), address.to_owned());
-        self.writer.call(move |connection| join(connection, &id, &address))
+        self.writer.call(move |connection| join(connection, &id, &address, holds_files))
     }
 
     /// Returns all targets that ever joined, in the order of their numbers.
@@ -41,8 +41,8 @@ impl Namespace {
     /// Returns a failure of the system.
     pub fn targets(&self) -> Result<Vec<TargetRecord>> {
         self.readers.with(|connection| {
-            let mut statement =
-                connection.prepare_cached("SELECT number, id, address FROM targets ORDER BY number")?;
+            let mut statement = connection
+                .prepare_cached("SELECT number, id, address, holds_files FROM targets ORDER BY number")?;
             let mut rows = statement.query([])?;
             let mut targets = Vec::new();
             while let Some(row) = rows.next()? {
@@ -50,6 +50,7 @@ impl Namespace {
                     number: row.get(0)?,
                     id: stored_value(row.get_ref(1)?.as_str().map_err(wrong_type)?.parse())?,
                     address: row.get::<_, Option<String>>(2)?.unwrap_or_default(),
+                    holds_files: row.get(3)?,
                 });
             }
             Ok(targets)
@@ -57,19 +58,22 @@ impl Namespace {
     }
 }
 
-fn join(connection: &Connection, id: &TargetId, address: &str) -> Result<u32> {
+fn join(connection: &Connection, id: &TargetId, address: &str, holds_files: bool) -> Result<u32> {
     let known = connection
-        .prepare_cached("SELECT number, address FROM targets WHERE id = ?")?
-        .query_row([id.as_str()], |row| Ok((row.get::<_, u32>(0)?, row.get::<_, Option<String>>(1)?)))
+        .prepare_cached("SELECT number, address, holds_files FROM targets WHERE id = ?")?
+        .query_row([id.as_str()], |row| {
+            Ok((row.get::<_, u32>(0)?, row.get::<_, Option<String>>(1)?, row.get::<_, bool>(2)?))
+        })
         .optional()?;
-    if let Some((number, Some(now))) = &known
+    if let Some((number, Some(now), held)) = &known
         && now == address
+        && *held == holds_files
     {
         return Ok(*number);
     }
     let holder = connection
-        .prepare_cached("SELECT number FROM targets WHERE address = ?")?
-        .query_row([address], |row| row.get(0))
+        .prepare_cached("SELECT number FROM targets WHERE address = ? AND id <> ?")?
+        .query_row([address, id.as_str()], |row| row.get(0))
         .optional()?;
     if let Some(number) = holder {
         if is_in_use(connection, number)? {
@@ -77,10 +81,10 @@ fn join(connection: &Connection, id: &TargetId, address: &str) -> Result<u32> {
         }
         connection.prepare_cached("UPDATE targets SET address = NULL WHERE number = ?")?.execute([number])?;
     }
-    if let Some((number, _)) = known {
+    if let Some((number, ..)) = known {
         connection
-            .prepare_cached("UPDATE targets SET address = ? WHERE number = ?")?
-            .execute(params![address, number])?;
+            .prepare_cached("UPDATE targets SET address = ?, holds_files = ? WHERE number = ?")?
+            .execute(params![address, holds_files, number])?;
         return Ok(number);
     }
     // Targets are never removed, so their count is the next number.
@@ -92,10 +96,11 @@ fn join(connection: &Connection, id: &TargetId, address: &str) -> Result<u32> {
             limit: MAX_CLUSTER_TARGETS as u64,
         });
     }
-    connection.prepare_cached("INSERT INTO targets VALUES (?, ?, ?)")?.execute(params![
+    connection.prepare_cached("INSERT INTO targets VALUES (?, ?, ?, ?)")?.execute(params![
         number,
         id.as_str(),
-        address
+        address,
+        holds_files
     ])?;
     Ok(number)
 }

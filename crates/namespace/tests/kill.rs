@@ -58,7 +58,7 @@ fn kill_at_any_point_loses_no_acknowledged_file() {
     let dir = parent.path().join("entry");
     let namespace = open(&dir);
     for n in 0..3 {
-        namespace.join(&target(n), &format!("node{n}:7070")).unwrap();
+        namespace.join(&target(n), &format!("node{n}:7070"), true).unwrap();
     }
     drop(namespace);
     let (mut from, mut acknowledged) = (0, BTreeSet::new());

@@ -308,6 +308,7 @@ impl ErrorKind {
             | StoreError::InvalidId(_)
             | StoreError::InvalidAttribute { .. }
             | StoreError::Invalid { .. }
+            | StoreError::NoStore
             | StoreError::TooLarge { .. } => ErrorKind::Usage,
             _ => ErrorKind::Failed,
         }

@@ -169,7 +169,7 @@ mod tests {
 
     use bytes::Bytes;
     use gristmill_namespace::{FilePath, NewFile, Principal};
-    use gristmill_store::{CreateOptions, ObjectStore};
+    use gristmill_store::CreateOptions;
     use gristmill_transport::RequestBody;
     use http_body_util::StreamBody;
 

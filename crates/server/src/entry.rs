@@ -146,6 +146,7 @@ impl Shared {
             number: t.number,
             target: t.id.to_string(),
             address: t.address,
+            without_store: !t.holds_files,
         };
         Ok(Nodes { nodes: targets.map(node).collect() })
     }

@@ -24,7 +24,7 @@ pub(crate) const NODE: &str = "a storage node";
 pub(crate) async fn first(shared: &Arc<Shared>, id: &str) -> Result<(), ServerError> {
     let Some(entry) = &shared.entry else {
         let (state, id) = (shared.clone(), id.to_owned());
-        let taken = blocking(move || take_in(&state, &id, &state.address)).await;
+        let taken = blocking(move || take_in(&state, &id, &state.address, state.holds_files)).await;
         let number = taken.map_err(|refusal| ServerError::Join(refusal.0.into_error()))?;
         shared.set_number(number);
         return Ok(());
@@ -64,8 +64,9 @@ pub(crate) async fn keep(
 }
 
 async fn join(shared: &Shared, entry: &str, id: &str) -> Result<(), RunError> {
-    let mut join =
-        Join { target: id.to_owned(), address: shared.address.clone(), at: now(), seal: String::new() };
+    let (target, address) = (id.to_owned(), shared.address.clone());
+    let without_store = !shared.holds_files;
+    let mut join = Join { target, address, without_store, at: now(), seal: String::new() };
     join.seal = shared.key.sign(join.signed_text().as_bytes());
     let pass = shared.key.seal_pass(&Pass { principal: NODE.into(), expires: now() + GRANT_SECONDS })?;
     let joined: Joined = shared.peers.action_with_pass(entry, names::JOIN, &join, &pass).await?;
@@ -82,14 +83,14 @@ pub(crate) fn admit(shared: &Shared, join: &Join) -> Answer<Joined> {
     if now().abs_diff(join.at) > JOIN_AGE {
         return denied("the clocks of the node and of the entry node differ by minutes; set them");
     }
-    let number = take_in(shared, &join.target, &join.address)?;
+    let number = take_in(shared, &join.target, &join.address, !join.without_store)?;
     shared.heard.lock().unwrap_or_else(PoisonError::into_inner).insert(number, Moment::now());
     Ok(Joined { number })
 }
 
-fn take_in(shared: &Shared, id: &str, address: &str) -> Answer<u32> {
+fn take_in(shared: &Shared, id: &str, address: &str, holds_files: bool) -> Answer<u32> {
     let Some(namespace) = &shared.namespace else {
         return Err(Refusal::new(ErrorKind::Usage, "this node is not the entry node; join the entry node"));
     };
-    Ok(namespace.join(&id.parse::<TargetId>()?, address)?)
+    Ok(namespace.join(&id.parse::<TargetId>()?, address, holds_files)?)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gristmill_kernel::RowBatch;
 use gristmill_layout::SegmentTable;
 use gristmill_runtime::{Control, ErrorKind, RunError, ShardEnd, ShardJob, UnitEnd, UnitOutput};
-use gristmill_store::{ObjectId, ObjectStore, StoreError, WriteOptions};
+use gristmill_store::{ObjectId, StoreError, WriteOptions};
 use gristmill_wire::action::Receipt;
 use gristmill_wire::{Grant, Rights};
 

@@ -96,10 +96,12 @@ mod tree;
 mod turns;
 mod units;
 mod upload;
+mod users;
 mod value_answer;
+mod watched_file;
 
 pub use contention::decide::Objective;
 pub use contention::priority::ActivePriority;
 pub use error::ServerError;
 pub use node::Node;
-pub use options::{NodeOptions, OutsideSources};
+pub use options::{MountUsers, NodeOptions, OutsideSources};

@@ -247,11 +247,11 @@ pub const CLEAR_AT_ONCE: usize = 16;
 /// Longest file of tokens, in bytes.
 pub const MAX_TOKENS_BYTES: u64 = 1 << 20;
 
-/// Shortest time between checks for a change of the file of tokens.
-pub const TOKENS_LOOK: Duration = Duration::from_secs(1);
+/// Shortest time between checks for a change of the files of tokens and of users.
+pub const FILE_LOOK: Duration = Duration::from_secs(1);
 
-/// Age of the last change of the file of tokens from which the next change surely has another time.
-pub const TOKENS_SETTLED: Duration = Duration::from_secs(2);
+/// Age of the last change of these files from which the next change surely has another time.
+pub const FILE_SETTLED: Duration = Duration::from_secs(2);
 
 /// Longest time for which a node that stops waits for running requests.
 pub const STOP_GRACE: Duration = Duration::from_secs(5);
@@ -337,3 +337,15 @@ pub const MAX_ALL_STATISTICS: usize = 64 << 20;
 
 /// Most books of statistics in memory, one for each object.
 pub const MAX_BOOKS: usize = 1024;
+
+/// Longest file of users of mounts, in bytes.
+pub const MAX_USERS_BYTES: u64 = 1 << 20;
+
+/// Time for which an answer of the system about a user serves.
+pub const USER_AGE: Duration = Duration::from_secs(60);
+
+/// Most users whose answers of the system are kept.
+pub const MAX_KNOWN_USERS: usize = 10_000;
+
+/// Most bytes of memory of a reduction of a chunk that a thread of the connections does itself.
+pub const INLINE_REDUCTION: u64 = 1 << 20;

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use gristmill_namespace::Namespace;
-use gristmill_store::{LocalStore, ObjectStore, write_atomic};
+use gristmill_store::{ObjectStore, write_atomic};
 use gristmill_wire::{Key, OBJECT_PREFIX};
 
 use crate::ServerError;
@@ -19,7 +19,7 @@ const SIGNED: &[u8] = b"the cluster that a target joined";
 ///
 /// # Errors
 /// Returns [`ServerError::Usage`] with the right options if it did.
-pub(crate) fn check_entry(dir: &Path, store: &LocalStore) -> Result<(), ServerError> {
+pub(crate) fn check_entry(dir: &Path, store: &dyn ObjectStore) -> Result<(), ServerError> {
     let known = std::fs::read_to_string(dir.join(FILE)).ok();
     // A target from before this file existed has parts of files, and no names.
     let parts = || store.list(OBJECT_PREFIX, None, 1).map(|objects| !objects.is_empty());

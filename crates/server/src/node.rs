@@ -38,6 +38,7 @@ use crate::sent::Sent;
 use crate::shared::{NOT_JOINED, Shared};
 use crate::statistics::StatisticsStore;
 use crate::turns::Turns;
+use crate::users::Users;
 use crate::{NodeOptions, ServerError, join, membership, target};
 
 /// A storage node that runs until it is stopped or dropped.
@@ -68,8 +69,9 @@ impl Node {
             )));
         }
         let identities = Identities::load(options.tokens.as_deref(), options.require_identity)?;
+        let users = Users::load(&options.mount_users)?;
         let entry = options.join.is_none();
-        let dir = options.target.clone();
+        let (dir, holds_files) = (options.target.clone(), options.holds_files);
         if !entry && options.key.is_none() {
             let text = "a node that joins a cluster needs its key: give --key FILE, made by the entry node";
             return Err(ServerError::Usage(text.into()));
@@ -84,9 +86,12 @@ impl Node {
                         recovery.send_replace(Some(far));
                     }
                 };
-                let store = target::open(&dir, tell)?;
+                let store = match holds_files {
+                    true => target::open(&dir, tell)?,
+                    false => target::without_store(&dir)?,
+                };
                 if entry {
-                    membership::check_entry(&dir, &store)?;
+                    membership::check_entry(&dir, &*store)?;
                 }
                 let books = options
                     .statistics
@@ -140,6 +145,7 @@ impl Node {
         .await?;
         let shared = Arc::new(Shared {
             store,
+            holds_files,
             statistics,
             reserve,
             key,
@@ -148,6 +154,7 @@ impl Node {
             address: options.advertise.clone().unwrap_or_else(|| address.to_string()),
             namespace,
             trees: OpenTrees::new(Handle::current()),
+            users,
             sight: Sight::default(),
             entry: options.join.clone(),
             garbage: Notify::new(),

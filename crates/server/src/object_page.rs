@@ -10,7 +10,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use gristmill_runtime::ErrorKind;
-use gristmill_store::{ArrivalState, ObjectId, ObjectStore, StoreError};
+use gristmill_store::{ArrivalState, ObjectId, StoreError};
 use gristmill_wire::{MAX_OBJECTS_LISTED, OBJECT_PREFIX, ObjectEntry, ObjectPage, ObjectState, Rights};
 use http::{HeaderMap, header};
 

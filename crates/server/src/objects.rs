@@ -16,7 +16,7 @@ use axum::extract::State;
 use axum::response::{AppendHeaders, IntoResponse, Response};
 use axum::routing::{get, post};
 use gristmill_runtime::{ErrorKind, RunError};
-use gristmill_store::{Extent, ObjectId, ObjectStore, ReadOptions, StoreError, Version};
+use gristmill_store::{Extent, ObjectId, ReadOptions, StoreError, Version};
 use gristmill_transport::ReadBody;
 use gristmill_wire::{GRANT_HEADER, Grant, Rights, VERIFY_HEADER};
 use http::{HeaderMap, StatusCode, header};
@@ -116,7 +116,7 @@ impl Shared {
         // Uploads end before the removal, so that they have the reason, and again after it, for uploads that began
         // meanwhile.
         self.active_uploads.end(id);
-        let removed = self.reserve.freeing(|| Ok(target::remove(&self.store, id)?));
+        let removed = self.reserve.freeing(|| Ok(target::remove(&*self.store, id)?));
         if let Some(books) = &self.statistics {
             books.forget(id);
         }

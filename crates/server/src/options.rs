@@ -33,6 +33,28 @@ impl fmt::Display for OutsideSources {
     }
 }
 
+/// The users of mounted file systems whose identity nodes take on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum MountUsers {
+    /// None: files of mounts are read with the rights of everybody.
+    #[default]
+    None,
+    /// The users of the system of the entry node: a principal `alice` or `uid:1000` is this user of the system.
+    System,
+    /// Those of a file with `PRINCIPAL UID GID [GID ...]` on each line.
+    File(PathBuf),
+}
+
+impl fmt::Display for MountUsers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MountUsers::None => f.write_str("none"),
+            MountUsers::System => f.write_str("system"),
+            MountUsers::File(path) => path.display().fmt(f),
+        }
+    }
+}
+
 /// Options of a node.
 #[derive(Clone, Debug)]
 pub struct NodeOptions {
@@ -74,6 +96,10 @@ pub struct NodeOptions {
     pub objective: Objective,
     /// The sources outside the cluster that users may name in requests for reductions of chunks.
     pub outside_sources: OutsideSources,
+    /// The users of mounts for principals of the cluster. Only the entry node looks them up.
+    pub mount_users: MountUsers,
+    /// Whether the node holds files of the cluster. If not, it folds files of attached trees only.
+    pub holds_files: bool,
     /// Whether to store statistics of the chunks of array variables.
     pub statistics: bool,
     /// Callback with the progress of the recovery of the store after a crash.
@@ -106,6 +132,8 @@ impl NodeOptions {
             chunk_memory: None,
             objective: Objective::Overlap,
             outside_sources: OutsideSources::Others,
+            mount_users: MountUsers::None,
+            holds_files: true,
             statistics: true,
             recovery: None,
             expect: None,

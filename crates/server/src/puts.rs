@@ -93,17 +93,31 @@ impl Shared {
     /// Chooses the targets of a file, and the target of the first stripe unit.
     fn choose(&self, create: &Create) -> Answer<(Vec<u32>, u32)> {
         let usage = |text: String| Err(Refusal::new(ErrorKind::Usage, text));
+        let targets = self.namespace()?.targets()?;
         if let Some(on) = &create.on {
             if on.is_empty() || on.len() > MAX_FILE_TARGETS {
                 return usage(format!("name 1 to {MAX_FILE_TARGETS} targets, not {}", on.len()));
             }
+            let reads_only = |number: &&u32| targets.iter().any(|t| t.number == **number && !t.holds_files);
+            if let Some(number) = on.iter().find(reads_only) {
+                return usage(format!("target {number} holds no files of the cluster; name others"));
+            }
             return Ok((on.clone(), 0));
         }
-        let targets = self.namespace()?.targets()?;
         // A lost target must not prevent puts of all files.
-        let mut numbers: Vec<u32> =
-            targets.iter().map(|target| target.number).filter(|number| self.alive(*number)).collect();
+        let holding = targets.iter().filter(|target| target.holds_files).map(|target| target.number);
+        let mut numbers: Vec<u32> = holding.filter(|number| self.alive(*number)).collect();
         let all = numbers.len();
+        if all == 0 && targets.iter().any(|target| target.holds_files) {
+            let text = "no node that holds files answers now; see 'gristmill nodes'";
+            return Err(Refusal::new(ErrorKind::Unavailable, text));
+        }
+        if all == 0 {
+            return usage(
+                "no node of the cluster holds files (--without-store); only attached trees can be read"
+                    .into(),
+            );
+        }
         let count = create.targets.map_or(all, |count| count as usize);
         if count == 0 || count > all {
             return usage(format!("{all} targets of the cluster are there; give --targets 1 to {all}"));

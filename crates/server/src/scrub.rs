@@ -11,7 +11,7 @@ use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use gristmill_runtime::ErrorKind;
-use gristmill_store::{ObjectStore, ReadOptions};
+use gristmill_store::ReadOptions;
 use gristmill_wire::{Rights, ScrubStep};
 use http::{HeaderMap, header};
 

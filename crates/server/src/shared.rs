@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use gristmill_namespace::Namespace;
 use gristmill_peers::Peers;
 use gristmill_runtime::{ErrorKind, Options};
-use gristmill_store::LocalStore;
+use gristmill_store::ObjectStore;
 use gristmill_wire::{Grant, Key, MAX_DEPTH, Rights};
 use tokio::sync::Notify;
 
@@ -31,13 +31,17 @@ use crate::reserve::{Reserve, full};
 use crate::sent::Sent;
 use crate::statistics::StatisticsStore;
 use crate::turns::Turns;
+use crate::users::Users;
 
 /// Number of a target that has not joined a cluster yet.
 pub(crate) const NOT_JOINED: u32 = u32::MAX;
 
 /// State that all requests of a node share.
 pub(crate) struct Shared {
-    pub store: Arc<LocalStore>,
+    /// The objects of files of the cluster.
+    pub store: Arc<dyn ObjectStore>,
+    /// Whether the node holds files of the cluster. If not, the store is empty.
+    pub holds_files: bool,
     /// Statistics of chunks, unless the option disables them.
     pub statistics: Option<Arc<StatisticsStore>>,
     /// Space on the target's disk for removals.
@@ -51,6 +55,8 @@ pub(crate) struct Shared {
     pub namespace: Option<Namespace>,
     /// Attached trees that this node has open.
     pub trees: OpenTrees,
+    /// The users of mounts for principals.
+    pub users: Users,
     /// The nodes that reach attached trees, on the entry node.
     pub sight: Sight,
     /// Address of the entry node, on other nodes.

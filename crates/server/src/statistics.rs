@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gristmill_peers::Files;
 use gristmill_runtime::{Chunks, Request, Statistics};
-use gristmill_store::{LocalStore, ObjectId, ObjectStore, StoreError, write_atomic};
+use gristmill_store::{ObjectId, ObjectStore, StoreError, write_atomic};
 use gristmill_wire::FileMap;
 use ring::digest::{Context, SHA256};
 use tokio::runtime::Handle;
@@ -39,7 +39,7 @@ type OpenBooks = (HashMap<ObjectId, (Arc<OpenBook>, u64)>, u64);
 /// Statistics of a node's chunks, in one book per object.
 pub(crate) struct StatisticsStore {
     dir: PathBuf,
-    store: Arc<LocalStore>,
+    store: Arc<dyn ObjectStore>,
     threads: Handle,
     /// Books in memory.
     open: Mutex<OpenBooks>,
@@ -87,7 +87,7 @@ impl StatisticsStore {
     /// Returns an error if the directory of books cannot be made or listed.
     pub fn open(
         target: &Path,
-        store: Arc<LocalStore>,
+        store: Arc<dyn ObjectStore>,
         threads: Handle,
     ) -> Result<Arc<StatisticsStore>, ServerError> {
         let dir = target.join(DIRECTORY);

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use gristmill_store::{
-    ArrivalState, LocalStore, ObjectId, ObjectStore, RecoveryProgress, StoreError, write_atomic,
+    ArrivalState, EmptyStore, LocalStore, ObjectId, ObjectStore, RecoveryProgress, StoreError, write_atomic,
 };
 use gristmill_wire::{Key, OBJECT_PREFIX};
 
@@ -18,6 +18,9 @@ pub(crate) const ID_FILE: &str = "target.id";
 /// Name of the key file that an entry node makes.
 pub(crate) const KEY_FILE: &str = "cluster.key";
 
+/// Directory of the objects in the directory of a target.
+const OBJECTS: &str = "objects";
+
 /// Names of objects that are listed at once.
 const LIST_PAGE: usize = 256;
 
@@ -28,9 +31,9 @@ const LIST_PAGE: usize = 256;
 pub(crate) fn open(
     dir: &Path,
     tell: &mut dyn FnMut(RecoveryProgress),
-) -> Result<Arc<LocalStore>, ServerError> {
+) -> Result<Arc<dyn ObjectStore>, ServerError> {
     let failed = |source| ServerError::Store { target: dir.to_owned(), source };
-    let store = LocalStore::open_with_progress(dir.join("objects"), tell).map_err(failed)?;
+    let store = LocalStore::open_with_progress(dir.join(OBJECTS), tell).map_err(failed)?;
     let mut after: Option<ObjectId> = None;
     loop {
         let page = store.list(OBJECT_PREFIX, after.as_ref(), LIST_PAGE).map_err(failed)?;
@@ -46,8 +49,22 @@ pub(crate) fn open(
     }
 }
 
+/// The store of a node that holds no files.
+///
+/// # Errors
+/// Returns an error if the target has objects: parts of files would be missing.
+pub(crate) fn without_store(dir: &Path) -> Result<Arc<dyn ObjectStore>, ServerError> {
+    if dir.join(OBJECTS).exists() {
+        return Err(ServerError::Usage(format!(
+            "{} has a store, maybe with parts of files; start the node without --without-store, or give an empty --target",
+            dir.display()
+        )));
+    }
+    Ok(Arc::new(EmptyStore))
+}
+
 /// Removes an object, if there is one.
-pub(crate) fn remove(store: &LocalStore, id: &ObjectId) -> Result<(), StoreError> {
+pub(crate) fn remove(store: &dyn ObjectStore, id: &ObjectId) -> Result<(), StoreError> {
     match store.remove(id) {
         Err(StoreError::NotFound { .. }) => Ok(()),
         other => other,

@@ -1,17 +1,15 @@
-//! The file of names and tokens, which is read again when it changes.
+//! The file of names and tokens.
 
 use std::collections::HashMap;
-use std::io::Write;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::path::Path;
 
 use gristmill_namespace::Principal;
 use ring::digest;
 
 use crate::ServerError;
-use crate::limits::{MAX_TOKENS_BYTES, TOKENS_LOOK, TOKENS_SETTLED};
+use crate::limits::MAX_TOKENS_BYTES;
+use crate::watched_file::WatchedFile;
 
 /// SHA-256 of a token. The time of a look-up does not depend on a common prefix with other tokens.
 type Hash = [u8; 32];
@@ -22,53 +20,9 @@ fn hash(token: &str) -> Hash {
     out
 }
 
-/// State of the file, to notice changes. An error of the system is a state too.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum State {
-    File { device: u64, inode: u64, length: u64, changed: (i64, i64), mode: u32 },
-    Failed(Option<i32>),
-}
-
-impl State {
-    fn read(path: &Path) -> State {
-        match std::fs::metadata(path) {
-            Err(error) => State::Failed(error.raw_os_error()),
-            Ok(meta) => State::File {
-                device: meta.dev(),
-                inode: meta.ino(),
-                length: meta.len(),
-                // It changes with the bytes and the mode, and no program can set it.
-                changed: (meta.ctime(), meta.ctime_nsec()),
-                mode: meta.mode(),
-            },
-        }
-    }
-
-    /// Whether it is so old that a later change has another time. Clocks of file systems have ticks.
-    fn is_settled(&self) -> bool {
-        let State::File { changed: (seconds, nanos), .. } = self else { return true };
-        let since = Duration::new(u64::try_from(*seconds).unwrap_or(0), u32::try_from(*nanos).unwrap_or(0));
-        let age = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH + since);
-        age.is_ok_and(|age| age >= TOKENS_SETTLED)
-    }
-}
-
-/// The tokens that were read last.
-#[derive(Debug)]
-struct TokenTable {
-    tokens: HashMap<Hash, Principal>,
-    state: State,
-    /// Whether a later change has another state.
-    settled: bool,
-    checked: Instant,
-}
-
 /// The tokens of a file.
 #[derive(Debug)]
-pub(crate) struct TokenFile {
-    path: PathBuf,
-    known: Mutex<TokenTable>,
-}
+pub(crate) struct TokenFile(WatchedFile<HashMap<Hash, Principal>>);
 
 impl TokenFile {
     /// Reads a file with `NAME TOKEN` on each line. Empty lines and lines that begin with # are ignored.
@@ -76,45 +30,12 @@ impl TokenFile {
     /// # Errors
     /// Returns an error if others may read the file, or if it is too long or malformed.
     pub fn read(path: &Path) -> Result<TokenFile, ServerError> {
-        let state = State::read(path);
-        let known =
-            TokenTable { tokens: parse(path)?, settled: state.is_settled(), state, checked: Instant::now() };
-        Ok(TokenFile { path: path.to_owned(), known: Mutex::new(known) })
+        Ok(TokenFile(WatchedFile::read(path, "tokens", parse)?))
     }
 
-    /// The principal of a token. It checks the file for a change at most every [`TOKENS_LOOK`].
+    /// The principal of a token.
     pub fn principal(&self, token: &str) -> Option<Principal> {
-        let mut known = self.lock();
-        if known.checked.elapsed() >= TOKENS_LOOK {
-            self.look(&mut known);
-        }
-        known.tokens.get(&hash(token)).cloned()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, TokenTable> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Reads the file again if it changed. If it cannot be used, the known tokens stay, and the error is logged once.
-    fn look(&self, known: &mut TokenTable) {
-        known.checked = Instant::now();
-        let state = State::read(&self.path);
-        if state == known.state && known.settled {
-            return;
-        }
-        let (again, settled) = (state != known.state, state.is_settled());
-        (known.state, known.settled) = (state, settled);
-        match parse(&self.path) {
-            Ok(tokens) => known.tokens = tokens,
-            Err(error) if again => {
-                // If the log cannot be written, only this line is lost.
-                let _ = writeln!(
-                    std::io::stderr(),
-                    "gristmill: {error}; the tokens that were read before stay in use"
-                );
-            }
-            Err(_) => {}
-        }
+        self.0.with(|tokens| tokens.get(&hash(token)).cloned())
     }
 }
 

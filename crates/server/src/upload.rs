@@ -9,7 +9,7 @@ use axum::body::{Body, BodyDataStream, Bytes};
 use futures_util::StreamExt;
 use gristmill_runtime::ErrorKind;
 use gristmill_store::{
-    ArrivalState, CreateOptions, ObjectId, ObjectStore, ReadOptions, StoreError, Version, WriteOptions,
+    ArrivalState, CreateOptions, ObjectId, ReadOptions, StoreError, Version, WriteOptions,
 };
 use gristmill_wire::action::Receipt;
 
@@ -199,7 +199,7 @@ impl Drop for UnfinishedObject {
         let Some(id) = self.id.take() else { return };
         let shared = self.shared.clone();
         // Nothing refers to it. If it cannot be removed now, the next start of the node removes it.
-        let remove = move || drop(shared.reserve.freeing(|| Ok(target::remove(&shared.store, &id)?)));
+        let remove = move || drop(shared.reserve.freeing(|| Ok(target::remove(&*shared.store, &id)?)));
         match tokio::runtime::Handle::try_current() {
             Ok(runtime) => drop(runtime.spawn_blocking(remove)),
             Err(_) => remove(),

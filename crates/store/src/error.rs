@@ -100,6 +100,9 @@ pub enum StoreError {
         /// The requested change.
         op: &'static str,
     },
+    /// The node has no store.
+    #[error("this node holds no files of the cluster (--without-store): put the file on other targets")]
+    NoStore,
     /// The stored state contradicts itself.
     #[error("the store is damaged: {what}. {remedy}")]
     Damaged {

@@ -50,6 +50,7 @@ mod clock;
 mod counter;
 mod directory;
 mod disk;
+mod empty;
 mod error;
 mod id;
 mod intervals;
@@ -66,6 +67,7 @@ mod types;
 pub use atomic_file::{write_atomic, write_atomic_private};
 pub use clock::{Clock, SystemClock};
 pub use directory::{make_directory, sync_name};
+pub use empty::EmptyStore;
 pub use error::{Result, StoreError};
 pub use id::{IdError, ObjectId};
 pub use limits::{

@@ -376,6 +376,9 @@ pub struct Join {
     pub target: String,
     /// The address on which it listens.
     pub address: String,
+    /// Whether the node holds no files of the cluster, and only reads attached trees.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub without_store: bool,
     /// The time of the request, in seconds since 1970. The entry node refuses old requests.
     pub at: u64,
     /// Signature of the other fields with the key of the cluster.
@@ -385,7 +388,8 @@ pub struct Join {
 impl Join {
     /// The text that is signed.
     pub fn signed_text(&self) -> String {
-        format!("join {} {} {}", self.target, self.address, self.at)
+        let store = if self.without_store { " without store" } else { "" };
+        format!("join {} {} {}{store}", self.target, self.address, self.at)
     }
 }
 
@@ -412,6 +416,9 @@ pub struct Node {
     pub target: String,
     /// The address on which it listens.
     pub address: String,
+    /// Whether the node holds no files of the cluster, and only reads attached trees.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub without_store: bool,
 }
 
 /// Reads the body of an action. An empty body counts as `null`.

@@ -13,6 +13,9 @@ const MAX_REGION_BYTES: usize = 255;
 /// Most bytes of a key and of a stamp, as in the crate `backend`.
 const MAX_KEY_BYTES: usize = 4_096;
 
+/// Most groups of a user, without the primary one, as in the crate `backend`.
+pub const MAX_READER_GROUPS: usize = 1_024;
+
 /// Most bytes of the stamp of a file.
 const MAX_STAMP_BYTES: usize = 1_024;
 
@@ -51,6 +54,32 @@ impl TreeSource {
     }
 }
 
+/// The user whose rights count when a node reads a file of a mount.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum FileReader {
+    /// No user: the node reads only what every user of the mount may read.
+    #[default]
+    Everybody,
+    /// The user of the node's process.
+    Node,
+    /// One user, in the numbers of the file system.
+    User {
+        /// The number of the user. It is not 0.
+        uid: u32,
+        /// The number of the primary group.
+        gid: u32,
+        /// The numbers of further groups, at most [`MAX_READER_GROUPS`].
+        groups: Vec<u32>,
+    },
+}
+
+impl FileReader {
+    fn is_everybody(&self) -> bool {
+        *self == FileReader::Everybody
+    }
+}
+
 /// A file of an attached tree in one state. Every target of its map reads it where it lies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -61,20 +90,27 @@ pub struct AttachedFile {
     pub key: String,
     /// The version of the file: its ETag, or its length and times.
     pub stamp: String,
-    /// Whether the node reads the file with all its rights. If not, it reads only what every user of the mount may read.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub with_all_rights: bool,
+    /// The user whose rights count, if the tree is a mount.
+    #[serde(default, skip_serializing_if = "FileReader::is_everybody")]
+    pub reader: FileReader,
 }
 
 impl AttachedFile {
     /// Checks the lengths of a file that was received.
     ///
     /// # Errors
-    /// The error is [`WireError::TooLong`] if a text is too long.
+    /// The error is [`WireError::TooLong`] if a text is too long, and [`WireError::Malformed`] if there are too many groups.
     pub fn check(&self) -> Result<(), WireError> {
         self.tree.check()?;
         within("key of the attached file", &self.key, MAX_KEY_BYTES)?;
-        within("version of the attached file", &self.stamp, MAX_STAMP_BYTES)
+        within("version of the attached file", &self.stamp, MAX_STAMP_BYTES)?;
+        match &self.reader {
+            FileReader::User { groups, .. } if groups.len() > MAX_READER_GROUPS => {
+                let why = format!("it has {} groups; the bound is {MAX_READER_GROUPS}", groups.len());
+                Err(WireError::Malformed { what: "reader of the attached file", why })
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -6,7 +6,8 @@ use std::fmt::Debug;
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_wire::action::*;
 use gristmill_wire::{
-    AttachedFile, ErrorBody, FileMap, MAX_REQUEST_BYTES, MAX_RETRY_AFTER, TargetPlace, TreeSource, WireError,
+    AttachedFile, ErrorBody, FileMap, FileReader, MAX_REQUEST_BYTES, MAX_RETRY_AFTER, TargetPlace,
+    TreeSource, WireError,
 };
 use proptest::prelude::*;
 use serde::Serialize;
@@ -21,14 +22,24 @@ fn number() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), Just(u64::MAX), any::<u64>()]
 }
 
+fn reader() -> impl Strategy<Value = FileReader> {
+    let user = |(uid, gid, groups)| FileReader::User { uid, gid, groups };
+    prop_oneof![
+        Just(FileReader::Everybody),
+        Just(FileReader::Node),
+        any::<(u32, u32, Vec<u32>)>().prop_map(user),
+    ]
+}
+
 prop_compose! {
     fn attached()(
         (url, key, stamp) in any::<(String, String, String)>(),
         (endpoint, region) in any::<(Option<String>, Option<String>)>(),
-        (anonymous, allow_local, without_change_time, with_all_rights) in any::<(bool, bool, bool, bool)>(),
+        (anonymous, allow_local, without_change_time) in any::<(bool, bool, bool)>(),
+        reader in reader(),
     ) -> AttachedFile {
         let tree = TreeSource { url, endpoint, region, anonymous, allow_local, without_change_time };
-        AttachedFile { tree, key, stamp, with_all_rights }
+        AttachedFile { tree, key, stamp, reader }
     }
 }
 
@@ -82,9 +93,9 @@ proptest! {
         ];
         same(Listing { entries, more: flag, next: maybe.map(|n| n.to_string()), may_lack_names: !flag })?;
         same(SetMode { path: a.clone(), mode })?;
-        same(Join { target: a.clone(), address: b.clone(), at: m, seal: c.clone() })?;
+        same(Join { target: a.clone(), address: b.clone(), without_store: flag, at: m, seal: c.clone() })?;
         same(Joined { number })?;
-        same(Nodes { nodes: vec![Node { number, target: a.clone(), address: b.clone() }] })?;
+        same(Nodes { nodes: vec![Node { number, target: a.clone(), address: b.clone(), without_store: flag }] })?;
         same(ErrorBody { kind: a, message: b, retry_after: flag.then_some(number) })?;
     }
 
@@ -147,11 +158,13 @@ fn an_empty_body_is_null_and_a_long_body_is_refused() {
 
 #[test]
 fn the_signed_text_depends_on_every_field() {
-    let join = Join { target: "t".into(), address: "a:1".into(), at: 5, seal: "x".into() };
+    let join =
+        Join { target: "t".into(), address: "a:1".into(), without_store: false, at: 5, seal: "x".into() };
     for changed in [
         Join { target: "u".into(), ..join.clone() },
         Join { address: "a:2".into(), ..join.clone() },
         Join { at: 6, ..join.clone() },
+        Join { without_store: true, ..join.clone() },
     ] {
         assert_ne!(changed.signed_text(), join.signed_text());
     }

@@ -67,6 +67,21 @@ fn open_without_links(folder: &File, key: &Key, flags: OFlags) -> Result<File, E
     open(at.as_ref().unwrap_or(folder), last, flags)
 }
 
+/// Whether a part of a key is a symbolic link, as far as its parts exist.
+pub(super) fn has_link(folder: &File, key: &Key) -> bool {
+    use rustix::fs::{AtFlags, FileType, statat};
+
+    let ends = key.as_str().match_indices('/').map(|(end, _)| end).chain([key.as_str().len()]);
+    for end in ends {
+        match statat(folder, &key.as_str()[..end], AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(found) if FileType::from_raw_mode(found.st_mode) == FileType::Symlink => return true,
+            Ok(_) => {}
+            Err(_) => return false,
+        }
+    }
+    false
+}
+
 /// The error of a path that cannot be opened.
 pub(super) fn explain(verb: &'static str, name: String, errno: Errno) -> BackendError {
     match errno {

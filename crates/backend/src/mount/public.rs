@@ -32,13 +32,30 @@ pub(super) fn is_public(root: &File, opened: &File) -> Result<bool, Errno> {
     if same(&found, &root) {
         return Ok(true);
     }
-    let mut folder = if is_folder { above(opened)? } else { folder_of(opened, &found)? };
+    is_searchable_from(&root, if is_folder { above(opened)? } else { folder_of(opened, &found)? })
+}
+
+/// Whether everybody may look up the name of an opened folder: the bits of all folders above it, up to the root.
+pub(super) fn is_reachable(root: &File, opened: &File) -> Result<bool, Errno> {
+    let (root, found) = (fstat(root)?, fstat(opened)?);
+    if same(&found, &root) {
+        return Ok(true);
+    }
+    is_searchable_from(&root, above(opened)?)
+}
+
+/// Whether everybody may look up names in an opened folder: its own bits, and those of all folders from it up to the root.
+pub(super) fn is_searchable(root: &File, folder: File) -> Result<bool, Errno> {
+    is_searchable_from(&fstat(root)?, folder)
+}
+
+fn is_searchable_from(root: &Stat, mut folder: File) -> Result<bool, Errno> {
     for _ in 0..MAX_LEVELS {
         let at = fstat(&folder)?;
         if !has(&at, SEARCH) {
             return Ok(false);
         }
-        if same(&at, &root) {
+        if same(&at, root) {
             return Ok(true);
         }
         folder = above(&folder)?;

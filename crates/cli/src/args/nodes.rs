@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use gristmill_client::Location;
-use gristmill_server::{ActivePriority, Objective, OutsideSources};
+use gristmill_server::{ActivePriority, MountUsers, Objective, OutsideSources};
 use gristmill_transport::Address;
 
 use crate::args::files::ReachArgs;
@@ -68,6 +68,9 @@ pub struct ServeArgs {
     /// Address by which others reach this node, if it differs from --listen
     #[arg(long, value_name = "ADDR")]
     pub advertise: Option<Address>,
+    /// Hold no files of the cluster: fold files of attached trees only. The directory of --target then has no objects
+    #[arg(long)]
+    pub without_store: bool,
     /// Stop when standard input ends: for supervisors
     #[arg(long, hide = true)]
     pub supervised: bool,
@@ -127,6 +130,10 @@ pub struct NodeArgs {
     /// addresses of the nodes themselves
     #[arg(long, value_name = "WHICH", default_value_t = OutsideSources::Others, value_parser = parse_outside_sources)]
     pub outside_sources: OutsideSources,
+    /// Users whose identity nodes take on to read files of attached mounts: 'none', 'system' (principals are users of the entry
+    /// node's system), or a file with 'PRINCIPAL UID GID [GID ...]' per line. Nodes need CAP_SETUID and CAP_SETGID for it
+    #[arg(long, value_name = "USERS", default_value_t = MountUsers::None, value_parser = parse_mount_users)]
+    pub mount_users: MountUsers,
     /// Keep no statistics of the chunks of variables, and use none
     #[arg(long)]
     pub no_statistics: bool,
@@ -144,6 +151,7 @@ impl NodeArgs {
             objective,
             no_statistics,
             outside_sources,
+            mount_users,
             ..
         } = self;
         let path = |path: &Option<PathBuf>| path.as_deref().map(|path| Path::as_os_str(path).to_owned());
@@ -161,6 +169,7 @@ impl NodeArgs {
             ("--chunk-memory", chunk_memory.as_ref().map(|memory| memory.to_string().into())),
             ("--objective", Some(objective.to_string().into())),
             ("--outside-sources", Some(outside_sources.to_string().into())),
+            ("--mount-users", mount_users_argument(mount_users).filter(|_| is_entry)),
         ];
         let flags = [("--require-identity", *require_identity), ("--no-statistics", *no_statistics)];
         let named = values.into_iter().filter_map(|(name, value)| Some([name.into(), value?])).flatten();
@@ -187,6 +196,23 @@ fn parse_outside_sources(text: &str) -> Result<OutsideSources, String> {
         "others" => Ok(OutsideSources::Others),
         "all" => Ok(OutsideSources::All),
         other => Err(format!("there is no '{other}'; there are none, others and all")),
+    }
+}
+
+fn parse_mount_users(text: &str) -> Result<MountUsers, String> {
+    match text {
+        "none" => Ok(MountUsers::None),
+        "system" => Ok(MountUsers::System),
+        // A node may start in another directory than 'up'.
+        path => std::path::absolute(path).map(MountUsers::File).map_err(|error| error.to_string()),
+    }
+}
+
+fn mount_users_argument(users: &MountUsers) -> Option<OsString> {
+    match users {
+        MountUsers::None => None,
+        MountUsers::System => Some("system".into()),
+        MountUsers::File(path) => Some(path.into()),
     }
 }
 

@@ -25,7 +25,7 @@ pub fn nodes(args: &NodesArgs) -> Result<ExitCode, CliError> {
                 };
                 json!({
                     "target": node.number, "address": node.address, "id": node.target, "state": word,
-                    "since": since, "error": why,
+                    "since": since, "error": why, "without_store": node.without_store,
                 })
             })
             .collect();
@@ -38,7 +38,8 @@ pub fn nodes(args: &NodesArgs) -> Result<ExitCode, CliError> {
             NodeState::Down { since, .. } => format!("down since {}", utc_text(since)),
             NodeState::NeverSeen { .. } => "down, never seen since the entry node started".to_owned(),
         };
-        line(&format!("target {number}  {address}  {state}"))?;
+        let store = if node.without_store { ", without files" } else { "" };
+        line(&format!("target {number}  {address}  {state}{store}"))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -21,7 +21,7 @@ pub fn cluster() -> Cluster {
     let dir = tempfile::tempdir().unwrap();
     let namespace = open(dir.path());
     for n in 0..3 {
-        assert_eq!(namespace.join(&target(n), &format!("node{n}:7070")).unwrap(), n);
+        assert_eq!(namespace.join(&target(n), &format!("node{n}:7070"), true).unwrap(), n);
     }
     Cluster { namespace, dir }
 }

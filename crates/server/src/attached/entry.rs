@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::time::UNIX_EPOCH;
 
-use gristmill_backend::{BackendError, Content, Kind, MAX_LIST_PAGE};
+use gristmill_backend::{BackendError, Content, Key, Kind, MAX_LIST_PAGE};
 use gristmill_namespace::{AttachedTree, DirPath, FilePath, Mode, Principal};
-use gristmill_runtime::ErrorKind;
-use gristmill_wire::TreeSource;
+use gristmill_runtime::{ErrorKind, RunError};
+use gristmill_sources::SourceUrl;
 use gristmill_wire::action::{Amount, Attach, Entry, FileInfo, List, Listing, PathRequest, Tree, Trees};
+use gristmill_wire::{FileReader, TreeSource};
 
 use super::open_tree::OpenTree;
 use super::open_trees::is_mount;
@@ -30,13 +31,29 @@ impl Shared {
         self.sight.forget(&attach.source);
         let source = serde_json::to_string(&attach.source);
         let source = source.map_err(|error| Refusal::new(ErrorKind::Failed, error.to_string()))?;
-        let seen = self.seeing(&attach.source);
+        let seen = self.seeing(&attach.source).and_then(|_| self.check_prefix(&attach.source));
         let done = seen.and_then(|_| Ok(namespace.attach(principal, &path, &source, mode)?));
         // What is known about trees that are not attached would only grow.
         done.inspect_err(|_| self.sight.forget(&attach.source))?;
         let attached = namespace.tree_of(&DirPath::from(&path))?;
         let gone = || Refusal::new(ErrorKind::Stale, format!("{path} was detached at once by somebody else"));
         self.describe(attached.ok_or_else(gone)?)
+    }
+
+    /// Checks that there is something below the prefix of a bucket. A folder of a bucket exists only as a part of names.
+    fn check_prefix(&self, source: &TreeSource) -> Answer<()> {
+        let has_prefix = source.url.parse::<SourceUrl>().is_ok_and(|url| !url.key().is_root());
+        let tree = self.trees.open(source, &FileReader::Node)?;
+        if !has_prefix || !tree.lists_below_at_once() {
+            return Ok(());
+        }
+        let page = tree.list(&Key::ROOT, None, 1).map_err(RunError::from)?;
+        if page.entries.is_empty() {
+            let text =
+                format!("there is nothing below {}; check the name, or put a file there first", source.url);
+            return Err(Refusal::new(ErrorKind::NotFound, text));
+        }
+        Ok(())
     }
 
     /// Detaches a tree.
@@ -83,11 +100,18 @@ impl Shared {
         let Some(record) = namespace.tree_of(&DirPath::parse(path)?)? else { return Ok(None) };
         namespace.check_reader(principal, &record)?;
         let source = source_of(&record)?;
-        let with_all_rights =
-            !is_mount(&source) || namespace.is_administrator(principal) || is_this_user(principal);
-        let backend = self.trees.open(&source, with_all_rights)?;
+        let reader = self.reader_of(principal, &source)?;
+        let backend = self.trees.open(&source, &reader)?;
         let numbers = self.seeing(&source)?;
-        Ok(Some(OpenTree { record, source, backend, with_all_rights, numbers }))
+        Ok(Some(OpenTree { record, source, backend, reader, numbers }))
+    }
+
+    /// The user whose rights count when a principal reads files of a tree.
+    fn reader_of(&self, principal: &Principal, source: &TreeSource) -> Answer<FileReader> {
+        if !is_mount(source) || self.namespace()?.is_administrator(principal) || is_this_user(principal) {
+            return Ok(FileReader::Node);
+        }
+        self.users.reader_of(principal)
     }
 
     /// Information about a file of an attached tree; `None` if the path is in none.

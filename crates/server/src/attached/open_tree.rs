@@ -7,7 +7,7 @@ use gristmill_backend::{Backend, BackendError, Content, Found, Key, Kind, MAX_DE
 use gristmill_namespace::AttachedTree;
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_wire::action::{Amount, FileInfo};
-use gristmill_wire::{AttachedFile, FileMap, TargetPlace, TreeSource};
+use gristmill_wire::{AttachedFile, FileMap, FileReader, TargetPlace, TreeSource};
 use ring::digest::{SHA256, digest};
 
 use crate::error::{Answer, Refusal};
@@ -18,7 +18,8 @@ pub(super) struct OpenTree {
     pub record: AttachedTree,
     pub source: TreeSource,
     pub backend: Arc<dyn Backend>,
-    pub with_all_rights: bool,
+    /// The user whose rights count, if the tree is a mount.
+    pub reader: FileReader,
     /// The targets whose nodes reach the tree.
     pub numbers: Vec<u32>,
 }
@@ -28,6 +29,19 @@ impl OpenTree {
     pub fn count(&self, folder: Key, path: &str) -> Result<Amount, BackendError> {
         let too_many = || BackendError::TooMany { name: path.to_owned(), most: MAX_COUNTED as usize };
         let mut all = Amount { files: 0, bytes: 0, changed: 0, directory: true, unread: 0 };
+        let count = |all: &mut Amount, content: &Content| match content {
+            Content::File(found) => {
+                all.files += 1;
+                all.bytes = all.bytes.saturating_add(found.length);
+            }
+            Content::Folder => {}
+            Content::Unreadable { .. } => all.unread += 1,
+        };
+        if self.backend.lists_below_at_once() {
+            let found = self.backend.files_below(&folder, MAX_COUNTED as usize)?;
+            found.iter().for_each(|(_, content)| count(&mut all, content));
+            return Ok(all);
+        }
         let (mut folders, mut counted) = (vec![(folder, 0)], 0u64);
         while let Some((folder, depth)) = folders.pop() {
             if depth > MAX_DEPTH {
@@ -45,13 +59,9 @@ impl OpenTree {
             };
             counted = counted.saturating_add(entries.len() as u64).saturating_add(1);
             for entry in entries {
-                match entry.content {
-                    Content::File(found) => {
-                        all.files += 1;
-                        all.bytes = all.bytes.saturating_add(found.length);
-                    }
-                    Content::Folder => folders.push((folder.join(&entry.name)?, depth + 1)),
-                    Content::Unreadable { .. } => all.unread += 1,
+                count(&mut all, &entry.content);
+                if entry.content == Content::Folder {
+                    folders.push((folder.join(&entry.name)?, depth + 1));
                 }
             }
         }
@@ -97,7 +107,7 @@ impl OpenTree {
                 tree: self.source.clone(),
                 key: key.to_string(),
                 stamp: found.stamp.to_string(),
-                with_all_rights: self.with_all_rights,
+                reader: self.reader.clone(),
             })),
             targets: self.numbers.iter().map(place).collect(),
         };

@@ -4,12 +4,12 @@ use std::collections::{HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gristmill_backend::{Backend, BackendError, Mount, MountOptions};
+use gristmill_backend::{Backend, BackendError, Mount, MountOptions, Reader, UnixUser};
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_sources::{
     Access, AddressPolicy, Scheme, SourceUrl, SourcesOptions, check_endpoint, without_secrets,
 };
-use gristmill_wire::TreeSource;
+use gristmill_wire::{FileReader, TreeSource};
 use tokio::runtime::Handle;
 
 use crate::limits::MAX_OPEN_TREES;
@@ -18,8 +18,8 @@ use crate::outside_connections::OutsideConnections;
 /// Start of the URL of a folder of a mounted file system.
 const MOUNT: &str = "file://";
 
-/// A tree, and whether its files are read with all rights of the node.
-type Opened = ((TreeSource, bool), Arc<dyn Backend>);
+/// A tree, and the user whose rights count.
+type Opened = ((TreeSource, FileReader), Arc<dyn Backend>);
 
 /// The backends of attached trees, the longest unused first.
 pub(crate) struct OpenTrees {
@@ -94,17 +94,18 @@ impl OpenTrees {
         OpenTrees { connections, open: Mutex::default(), looked_at: Mutex::default() }
     }
 
-    /// Opens a tree. Blocks. Without `with_all_rights`, only those files of a mount are read that everybody may read.
+    /// Opens a tree. Blocks. The files of a mount are read with the rights of `reader`.
     ///
     /// # Errors
-    /// The error is a usage error if the URL is malformed. It also fails if a folder of a mount cannot be opened.
-    pub fn open(&self, source: &TreeSource, with_all_rights: bool) -> Result<Arc<dyn Backend>, RunError> {
-        let wanted = (source.clone(), with_all_rights);
+    /// The error is a usage error if the URL is malformed or if the reader is no user. It also fails if a folder of a mount
+    /// cannot be opened.
+    pub fn open(&self, source: &TreeSource, reader: &FileReader) -> Result<Arc<dyn Backend>, RunError> {
+        let wanted = (source.clone(), reader.clone());
         if let Some(known) = self.find(&wanted) {
             return Ok(known);
         }
         // A file system may not answer for long, so nothing is locked here.
-        let backend = self.open_new(source, with_all_rights)?;
+        let backend = self.open_new(source, reader)?;
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|(known, _)| *known != wanted);
         open.push_back((wanted, backend.clone()));
@@ -121,7 +122,7 @@ impl OpenTrees {
         is_first.then(|| Look { trees: self, source: source.clone() })
     }
 
-    fn find(&self, wanted: &(TreeSource, bool)) -> Option<Arc<dyn Backend>> {
+    fn find(&self, wanted: &(TreeSource, FileReader)) -> Option<Arc<dyn Backend>> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let at = open.iter().position(|(known, _)| known == wanted)?;
         let found = open.remove(at)?;
@@ -130,13 +131,13 @@ impl OpenTrees {
         Some(backend)
     }
 
-    fn open_new(&self, source: &TreeSource, with_all_rights: bool) -> Result<Arc<dyn Backend>, RunError> {
+    fn open_new(&self, source: &TreeSource, reader: &FileReader) -> Result<Arc<dyn Backend>, RunError> {
         let opened: Result<Arc<dyn Backend>, BackendError> = match place(source)? {
             Place::Mount(path) => {
                 let options = MountOptions {
                     without_change_time: source.without_change_time,
                     follows_links_out: false,
-                    only_public: !with_all_rights,
+                    reader: mount_reader(reader)?,
                 };
                 Mount::open_with(path, options).map(|mount| Arc::new(mount) as Arc<dyn Backend>)
             }
@@ -156,6 +157,22 @@ impl OpenTrees {
     }
 }
 
+/// The reader of a mount for the reader that a grant names.
+fn mount_reader(reader: &FileReader) -> Result<Reader, RunError> {
+    Ok(match reader {
+        FileReader::Everybody => Reader::Everybody,
+        FileReader::Node => Reader::Process,
+        FileReader::User { uid, gid, groups } => {
+            let user = UnixUser::new(*uid, *gid, groups.clone());
+            let refused = || {
+                let message = format!("no node takes on the identity of user {uid} with group {gid}");
+                RunError::Remote { kind: ErrorKind::Denied, message }
+            };
+            Reader::User(Arc::new(user.ok_or_else(refused)?))
+        }
+    })
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -170,14 +187,28 @@ mod tests {
     async fn trees_stay_open_up_to_a_bound() {
         let dir = tempfile::tempdir().unwrap();
         let trees = OpenTrees::new(Handle::current());
+        let readers = [FileReader::Node, FileReader::Everybody];
         for n in 0..MAX_OPEN_TREES + 5 {
             std::fs::create_dir(dir.path().join(n.to_string())).unwrap();
-            trees.open(&mount(&dir.path().join(n.to_string())), n % 2 == 0).unwrap();
+            trees.open(&mount(&dir.path().join(n.to_string())), &readers[n % 2]).unwrap();
         }
         assert_eq!(trees.open.lock().unwrap().len(), MAX_OPEN_TREES);
         let last = mount(&dir.path().join("9"));
-        assert!(Arc::ptr_eq(&trees.open(&last, false).unwrap(), &trees.open(&last, false).unwrap()));
-        assert!(!Arc::ptr_eq(&trees.open(&last, false).unwrap(), &trees.open(&last, true).unwrap()));
+        let open = |reader| trees.open(&last, reader).unwrap();
+        let [node, everybody] = &readers;
+        assert!(Arc::ptr_eq(&open(everybody), &open(everybody)));
+        assert!(!Arc::ptr_eq(&open(everybody), &open(node)));
+    }
+
+    #[tokio::test]
+    async fn no_grant_makes_a_node_root() {
+        let dir = tempfile::tempdir().unwrap();
+        let trees = OpenTrees::new(Handle::current());
+        for (uid, gid) in [(0, 0), (u32::MAX, 1), (1, u32::MAX)] {
+            let reader = FileReader::User { uid, gid, groups: vec![] };
+            let error = trees.open(&mount(dir.path()), &reader).err().unwrap();
+            assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
+        }
     }
 
     #[tokio::test]
@@ -192,10 +223,10 @@ mod tests {
             "/data",
         ] {
             let source = TreeSource { url: url.to_owned(), ..TreeSource::default() };
-            let error = trees.open(&source, true).err().unwrap();
+            let error = trees.open(&source, &FileReader::Node).err().unwrap();
             assert!(error.is_usage() && !error.to_string().contains("secret"), "{error}");
         }
-        let missing = trees.open(&mount(Path::new("/no/such/folder")), true).err().unwrap();
+        let missing = trees.open(&mount(Path::new("/no/such/folder")), &FileReader::Node).err().unwrap();
         assert_eq!(missing.kind(), ErrorKind::NotFound);
     }
 }

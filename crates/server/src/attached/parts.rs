@@ -37,7 +37,7 @@ pub(crate) fn open(
     map: &FileMap,
     attached: &AttachedFile,
 ) -> Result<Arc<dyn Object>, RunError> {
-    let tree = shared.trees.open(&attached.tree, attached.with_all_rights);
+    let tree = shared.trees.open(&attached.tree, &attached.reader);
     let tree = tree.map_err(|error| not_reached(shared, attached, &error))?;
     let key = Key::new(attached.key.as_str())?;
     let malformed = || WireError::Malformed { what: "version of a file", why: "it is too long".into() };
@@ -54,13 +54,14 @@ fn not_reached(shared: &Shared, attached: &AttachedFile, error: &RunError) -> Ru
     let number = shared.number().map_or_else(|_| "?".to_owned(), |number| number.to_string());
     let (address, url) = (&shared.address, &attached.tree.url);
     let message = format!("storage node {number} ({address}) does not reach {url}: {error}");
-    RunError::Remote { kind: ErrorKind::Unavailable, message }
+    let kind = if error.kind() == ErrorKind::Denied { ErrorKind::Denied } else { ErrorKind::Unavailable };
+    RunError::Remote { kind, message }
 }
 
 /// Whether a file of an attached tree still has the state of its grant. Blocks.
 pub(crate) fn is_unchanged(shared: &Shared, map: &FileMap, attached: &AttachedFile) -> bool {
     let found = || {
-        let tree = shared.trees.open(&attached.tree, attached.with_all_rights).ok()?;
+        let tree = shared.trees.open(&attached.tree, &attached.reader).ok()?;
         tree.stat(&Key::new(attached.key.as_str()).ok()?).ok()
     };
     found().is_some_and(|found| found.length == map.length && found.stamp.as_str() == attached.stamp)

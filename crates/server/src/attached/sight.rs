@@ -16,7 +16,7 @@ use futures_util::stream::iter;
 use gristmill_backend::{Backend, BackendError, Key};
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_wire::action::{MAX_SEEN_NAMES, Node, SeeTree, SeenTree, names};
-use gristmill_wire::{GRANT_SECONDS, Pass, TreeSource};
+use gristmill_wire::{FileReader, GRANT_SECONDS, Pass, TreeSource};
 
 use crate::error::{Answer, Refusal};
 use crate::join::NODE;
@@ -129,7 +129,7 @@ impl Shared {
 
     fn ask_who_sees(&self, source: &TreeSource) -> Answer<Vec<u32>> {
         let own = self.number()?;
-        let names = root_names(&*self.trees.open(source, true)?)?;
+        let names = root_names(&*self.trees.open(source, &FileReader::Node)?)?;
         let nodes = self.nodes()?.nodes.into_iter();
         let nodes = nodes.filter(|node| node.number != own && self.alive(node.number));
         let mut question = SeeTree { source: source.clone(), names, at: now(), seal: String::new() };
@@ -176,7 +176,7 @@ pub(crate) fn see(shared: &Shared, question: &SeeTree) -> Answer<SeenTree> {
     let Some(_look) = shared.trees.look(&question.source) else {
         return Ok(SeenTree { why_not: Some("its storage has not answered an earlier question".to_owned()) });
     };
-    let names = shared.trees.open(&question.source, true).and_then(|tree| root_names(&*tree));
+    let names = shared.trees.open(&question.source, &FileReader::Node).and_then(|tree| root_names(&*tree));
     let why_not = match names {
         Ok(names) if names == question.names => None,
         Ok(_) => Some("it has other names there than the entry node".to_owned()),
