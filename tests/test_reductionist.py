@@ -204,6 +204,42 @@ def test_credentials_go_to_the_source_and_nowhere_else(up, s3):
     assert "hidden-secret" not in up.errors()
 
 
+def test_a_login_goes_to_its_web_server_only(up, tmp_path_factory):
+    server = attached.made("nginx", tmp_path_factory)
+    try:
+        server.put("private/x.u4", np.arange(6, dtype="u4").tobytes())
+        server.put("private/elsewhere/x.u4", np.arange(6, dtype="u4").tobytes())
+        login = (web_servers.KEY, web_servers.SECRET)
+        for more in ({}, {"size": 24}):
+            def asked(path, more=more):
+                return {"interface_type": "http", "url": server.url(path), "dtype": "uint32", **more}
+
+            assert reduced(up, "sum", asked("private/x.u4"), login)[0] == 15
+            for given in (None, ("me", "wrong")):
+                message, status = post(up, "sum", asked("private/x.u4"), given)
+                assert status == 401 and "wants a login" in message and "wrong" not in message
+            # The same server under another name is another server.
+            message, status = post(up, "sum", asked("elsewhere/x.u4"), login)
+            assert status == 401 and web_servers.SECRET not in message
+        assert web_servers.SECRET not in up.process.err.read_text()
+    finally:
+        server.end()
+
+
+def test_errors_name_the_field(up):
+    asked = {"interface_type": "s3", "url": "http://127.0.0.1:9/bucket/x", "dtype": "int32"}
+    for more, field in [
+        ({"offset": -1}, "offset"),
+        ({"byte_order": "middle"}, "byte_order"),
+        ({"shape": [1, "x"]}, "shape[1]"),
+        ({"missing": {"missing_value": 2**40}}, "missing"),
+        ({"missing": {"valid_range": [2, 1]}}, "missing"),
+        ({"unknown": 1}, "unknown"),
+    ]:
+        message, status = post(up, "sum", {**asked, **more})
+        assert status == 400 and field in message, message
+
+
 def test_addresses_of_the_node_are_refused(clusters, s3):
     up = clusters(Up, nodes=1)
     s3.put("local", b"12345678")

@@ -74,6 +74,8 @@ http {{
     location /packed/ {{ gzip on; gzip_types *; gzip_min_length 1; }}
     location /whole/ {{ max_ranges 0; }}
     location /moved/ {{ return 302 /open$request_uri; }}
+    location /private/ {{ auth_basic files; auth_basic_user_file {root}/users; }}
+    location /elsewhere/ {{ return 302 http://localhost:{port}/private$request_uri; }}
   }}
 }}
 """
@@ -94,6 +96,7 @@ class Nginx:
                 probe.bind(("127.0.0.1", 0))
                 port = probe.getsockname()[1]
             config = folder / "nginx.conf"
+            (folder / "users").write_text(f"{KEY}:{{PLAIN}}{SECRET}\n")
             config.write_text(NGINX.format(root=folder, port=port, user="user root;" if os.geteuid() == 0 else ""))
             self.process = subprocess.Popen([nginx_path(), "-p", folder, "-c", config], stderr=subprocess.DEVNULL)
             self.address = f"http://127.0.0.1:{port}"

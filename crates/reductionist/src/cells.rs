@@ -39,6 +39,18 @@ impl<T: Element> Cells<T> {
         self.present = present;
     }
 
+    /// Adds all elements of a chunk to the only cell. Returns `false`, and does nothing, if they must be looked at one by one.
+    pub fn add_chunk(&mut self, bytes: &[u8]) -> bool {
+        match (&mut self.gathered, &mut *self.counts) {
+            (Gathered::Sums(sums), [count]) if self.missing.is_none() => {
+                T::add_bytes(sums, bytes);
+                *count += (bytes.len() / size_of::<T>()) as i64;
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// Reduces each element into a cell of its own, from `cell` on.
     pub fn row(&mut self, cell: usize, elements: &[T]) {
         if let (Gathered::Sums(sums), true) = (&mut self.gathered, self.missing.is_none()) {

@@ -14,6 +14,8 @@ pub(crate) trait Element: Copy + PartialOrd + Send + Sync + 'static {
 
     /// The value of little-endian bytes; `None` if there are too few.
     fn read(bytes: &[u8]) -> Option<Self>;
+    /// Appends the values of little-endian bytes.
+    fn read_all(bytes: &[u8], values: &mut Vec<Self>);
     fn write(self, out: &mut Vec<u8>);
     /// The value of a number of JSON; `None` if the type has none.
     fn of_number(number: &Number) -> Option<Self>;
@@ -22,6 +24,8 @@ pub(crate) trait Element: Copy + PartialOrd + Send + Sync + 'static {
     fn sums(cells: usize) -> Self::Sums;
     /// Adds all values to one cell.
     fn add(sums: &mut Self::Sums, cell: usize, values: &[Self]);
+    /// Adds the values of little-endian bytes to the only cell.
+    fn add_bytes(sums: &mut Self::Sums, bytes: &[u8]);
     /// Adds each value to a cell of its own, from `cell` on.
     fn add_row(sums: &mut Self::Sums, cell: usize, values: &[Self]);
     fn sum(sums: &Self::Sums, cell: usize) -> Self;
@@ -36,6 +40,11 @@ macro_rules! integers {
 
             fn read(bytes: &[u8]) -> Option<Self> {
                 bytes.first_chunk().map(|bytes| <$type>::from_le_bytes(*bytes))
+            }
+
+            fn read_all(bytes: &[u8], values: &mut Vec<Self>) {
+                let (each, _) = bytes.as_chunks::<{ size_of::<$type>() }>();
+                values.extend(each.iter().map(|bytes| <$type>::from_le_bytes(*bytes)));
             }
 
             fn write(self, out: &mut Vec<u8>) {
@@ -57,6 +66,13 @@ macro_rules! integers {
             fn add(sums: &mut Self::Sums, cell: usize, values: &[Self]) {
                 if let Some(sum) = sums.get_mut(cell) {
                     *sum = values.iter().fold(*sum, |sum, x| sum.wrapping_add(*x));
+                }
+            }
+
+            fn add_bytes(sums: &mut Self::Sums, bytes: &[u8]) {
+                let (each, _) = bytes.as_chunks::<{ size_of::<$type>() }>();
+                if let Some(sum) = sums.first_mut() {
+                    *sum = each.iter().fold(*sum, |sum, x| sum.wrapping_add(<$type>::from_le_bytes(*x)));
                 }
             }
 
@@ -82,7 +98,7 @@ pub(crate) enum FloatSums {
 }
 
 macro_rules! floats {
-    ($($type:ty: $rounded:ident),*) => {$(
+    ($($type:ty: $rounded:ident, $bytes:ident;)*) => {$(
         impl Element for $type {
             type Sums = FloatSums;
             const ENDS: (Self, Self) = (<$type>::MIN, <$type>::MAX);
@@ -90,6 +106,11 @@ macro_rules! floats {
 
             fn read(bytes: &[u8]) -> Option<Self> {
                 bytes.first_chunk().map(|bytes| <$type>::from_le_bytes(*bytes))
+            }
+
+            fn read_all(bytes: &[u8], values: &mut Vec<Self>) {
+                let (each, _) = bytes.as_chunks::<{ size_of::<$type>() }>();
+                values.extend(each.iter().map(|bytes| <$type>::from_le_bytes(*bytes)));
             }
 
             fn write(self, out: &mut Vec<u8>) {
@@ -119,6 +140,13 @@ macro_rules! floats {
                 }
             }
 
+            fn add_bytes(sums: &mut Self::Sums, bytes: &[u8]) {
+                // There is only one cell.
+                if let FloatSums::One(sum) = sums {
+                    sum.$bytes(bytes);
+                }
+            }
+
             fn add_row(sums: &mut Self::Sums, cell: usize, values: &[Self]) {
                 match sums {
                     FloatSums::One(_) => Self::add(sums, cell, values),
@@ -136,4 +164,4 @@ macro_rules! floats {
     )*};
 }
 
-floats!(f32: to_f32, f64: to_f64);
+floats!(f32: to_f32, add_f32_le; f64: to_f64, add_f64_le;);

@@ -5,9 +5,9 @@ use gristmill_format::FormatError;
 /// The reason why a request has no answer. Each one is a fault of the request, or of the bytes that it names.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestError {
-    /// The body is not JSON of a request.
+    /// The body is not JSON of a request. The text begins with the field that is wrong.
     #[error("the request is not valid: {0}")]
-    Json(#[from] serde_json::Error),
+    Json(String),
     /// Fields of the request do not fit together.
     #[error("the request is not valid: {0}")]
     Invalid(String),
@@ -19,7 +19,16 @@ pub enum RequestError {
     Bytes(#[from] FormatError),
 }
 
+/// The path of an error that is not in a field.
+const NO_FIELD: &str = ".";
+
 impl RequestError {
+    pub(crate) fn field(error: serde_path_to_error::Error<serde_json::Error>) -> RequestError {
+        let path = error.path().to_string();
+        let error = error.into_inner();
+        RequestError::Json(if path == NO_FIELD { error.to_string() } else { format!("{path}: {error}") })
+    }
+
     pub(crate) fn invalid(why: impl Into<String>) -> RequestError {
         RequestError::Invalid(why.into())
     }

@@ -31,7 +31,9 @@ pub(crate) enum MissingValues<T> {
 impl MissingNumbers {
     pub fn of_type<T: Element>(&self) -> Result<MissingValues<T>, RequestError> {
         let value = |number: &Number| {
-            let wrong = || RequestError::invalid(format!("{number} is no value of the type of the elements"));
+            let wrong = || {
+                RequestError::invalid(format!("missing: {number} is no value of the type of the elements"))
+            };
             T::of_number(number).ok_or_else(wrong)
         };
         Ok(match self {
@@ -49,7 +51,7 @@ impl MissingNumbers {
             MissingNumbers::ValidRange(least, most) => {
                 let (least, most) = (value(least)?, value(most)?);
                 if least >= most {
-                    return Err(RequestError::invalid("the valid range must begin below its end"));
+                    return Err(RequestError::invalid("missing: the valid range must begin below its end"));
                 }
                 MissingValues::Outside(Some(least), Some(most))
             }

@@ -1,5 +1,8 @@
 //! Reductions of one chunk.
 
+use std::borrow::Cow;
+use std::ops::Range;
+
 use gristmill_format::{Array, Decoder, Edges, Filter as Codec};
 use gristmill_kernel::ByteOrder;
 
@@ -28,13 +31,21 @@ pub fn reduce(request: &Request, operation: Operation, stored: &[u8]) -> Result<
     }
 }
 
+/// Most elements of a row that are reduced at once. They stay in the caches of the processor.
+const BLOCK: u64 = 4_096;
+
 /// The elements of the chunk, little-endian, in their stored order.
-fn decode(request: &Request, shape: &[u64], stored: &[u8]) -> Result<Vec<u8>, RequestError> {
+fn decode<'a>(request: &Request, shape: &[u64], stored: &'a [u8]) -> Result<Cow<'a, [u8]>, RequestError> {
     let length = shape.iter().fold(1u64, |all, length| all.saturating_mul(*length));
     if length == 0 {
-        return Ok(Vec::new());
+        return Ok(Cow::Borrowed(&[]));
     }
     let dtype = request.dtype().dtype();
+    let is_plain = request.compression.is_none() && request.filters.iter().flatten().next().is_none();
+    let is_little = request.byte_order.unwrap_or_default() == Endian::Little;
+    if is_plain && is_little && length.checked_mul(dtype.size() as u64) == Some(stored.len() as u64) {
+        return Ok(Cow::Borrowed(stored));
+    }
     let shuffles =
         request.filters.iter().flatten().map(|filter| Codec::Shuffle { size: filter.element_size() });
     // The writer compressed last.
@@ -57,7 +68,7 @@ fn decode(request: &Request, shape: &[u64], stored: &[u8]) -> Result<Vec<u8>, Re
     };
     let mut elements = Vec::new();
     Decoder::new(&array)?.decode(0, stored, 0, &mut elements)?;
-    Ok(elements)
+    Ok(Cow::Owned(elements))
 }
 
 /// The selected elements of a chunk. `strides` are in elements.
@@ -89,14 +100,21 @@ impl<'a, T: Element> Selected<'a, T> {
     }
 
     /// Gives the elements along the `last` axis to `each`, for all places along the other axes, in the order of `axes`, with these places.
-    fn rows(&mut self, axes: &[usize], last: usize, mut each: impl FnMut(&[u64], &[T])) {
+    /// There are at most `most` elements at once, so a row may come in several parts.
+    fn rows(&mut self, axes: &[usize], last: usize, most: u64, mut each: impl FnMut(&[u64], &[T])) {
         if self.positions.iter().any(|positions| positions.count == 0) {
             return;
         }
         let mut at = vec![0u64; self.positions.len()];
         loop {
-            self.fill_row(&at, last);
-            each(&at, &self.row);
+            let count = self.positions[last].count;
+            let mut done = 0;
+            while done < count {
+                let end = count.min(done.saturating_add(most));
+                self.fill_row(&at, last, done..end);
+                each(&at, &self.row);
+                done = end;
+            }
             // Counts the places of all axes but the last one up, the latest of `axes` fastest.
             let mut next = axes.iter().rev().filter(|axis| **axis != last);
             loop {
@@ -110,19 +128,24 @@ impl<'a, T: Element> Selected<'a, T> {
         }
     }
 
-    fn fill_row(&mut self, at: &[u64], last: usize) {
+    fn fill_row(&mut self, at: &[u64], last: usize, numbers: Range<u64>) {
         let size = size_of::<T>();
         let others =
             at.iter().zip(&self.positions).zip(&self.strides).enumerate().filter(|(axis, _)| *axis != last);
         let begin: usize =
             others.map(|(_, ((at, positions), stride))| positions.at(*at) as usize * stride).sum();
         let (along, stride) = (self.positions[last], self.strides[last]);
-        let element = |number: u64| {
-            let from = (begin + along.at(number) as usize * stride) * size;
-            self.bytes.get(from..from + size).and_then(T::read)
-        };
+        let from = |number: u64| (begin + along.at(number) as usize * stride) * size;
         self.row.clear();
-        self.row.extend((0..along.count).filter_map(element));
+        if stride == 1 && along.step == 1 {
+            let first = from(numbers.start);
+            let row = self.bytes.get(first..first + (numbers.end - numbers.start) as usize * size);
+            T::read_all(row.unwrap_or_default(), &mut self.row);
+            return;
+        }
+        let element = |number: u64| self.bytes.get(from(number)..from(number) + size).and_then(T::read);
+        self.row.reserve((numbers.end - numbers.start) as usize);
+        self.row.extend(numbers.filter_map(element));
     }
 }
 
@@ -161,11 +184,15 @@ fn typed<T: Element>(
     let mut all = Cells::new(gathered, cells, missing);
     let last = axes.last().copied().unwrap_or(0);
     let is_reduced = reduced_axes.contains(&last);
-    selected.rows(&axes, last, |at, row| {
-        let places = at.iter().zip(&distances).enumerate().filter(|(axis, _)| *axis != last);
-        let cell = places.map(|(_, (at, distance))| *at as usize * distance).sum();
-        if is_reduced { all.run(cell, row) } else { all.row(cell, row) }
-    });
+    // A row that is not reduced has a cell for each element.
+    let most = if is_reduced { BLOCK } else { u64::MAX };
+    if !(kept.is_empty() && lengths == shape && all.add_chunk(elements)) {
+        selected.rows(&axes, last, most, |at, row| {
+            let places = at.iter().zip(&distances).enumerate().filter(|(axis, _)| *axis != last);
+            let cell = places.map(|(_, (at, distance))| *at as usize * distance).sum();
+            if is_reduced { all.run(cell, row) } else { all.row(cell, row) }
+        });
+    }
     let (bytes, count) = all.finish();
     let dtype = if operation == Operation::Count { DataType::Int64 } else { request.dtype() };
     let mut kept_axes = kept;
@@ -187,7 +214,7 @@ fn select<T: Element>(
     }
     let (mut bytes, mut count) = (Vec::new(), 0);
     let last = axes.last().copied().unwrap_or(0);
-    selected.rows(&axes, last, |_, row| {
+    selected.rows(&axes, last, BLOCK, |_, row| {
         count += row.iter().filter(|element| !missing.has(**element)).count() as i64;
         row.iter().for_each(|element| element.write(&mut bytes));
     });

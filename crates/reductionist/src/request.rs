@@ -207,7 +207,9 @@ impl Request {
     /// The error is [`RequestError::Json`] if the body is not JSON of a request, and [`RequestError::Invalid`] if its fields do not fit
     /// together.
     pub fn parse(body: &[u8]) -> Result<Request, RequestError> {
-        let request: Request = serde_json::from_slice(body)?;
+        let mut json = serde_json::Deserializer::from_slice(body);
+        let request: Request = serde_path_to_error::deserialize(&mut json).map_err(RequestError::field)?;
+        json.end().map_err(|error| RequestError::Json(error.to_string()))?;
         request.check()?;
         Ok(request)
     }

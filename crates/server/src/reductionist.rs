@@ -14,7 +14,7 @@ use axum::extract::{Path, Request, State};
 use axum::response::{AppendHeaders, IntoResponse, Response};
 use axum::routing::post;
 use gristmill_format::MAX_STORED_BYTES;
-use gristmill_reductionist::{Operation, RequestError, reduce};
+use gristmill_reductionist::{Interface, Operation, RequestError, reduce};
 use gristmill_runtime::ErrorKind;
 use gristmill_transport::ReadBody;
 use http::{HeaderMap, StatusCode, header};
@@ -22,10 +22,10 @@ use http::{HeaderMap, StatusCode, header};
 use crate::blocking::blocking;
 use crate::door::{authority, request_principal};
 use crate::error::Refusal;
-use crate::limits::{BODY_TIME, MAX_REDUCTION_BODY, REDUCTION_PATIENCE};
+use crate::limits::{BODY_TIME, INLINE_REDUCTION, MAX_REDUCTION_BODY, REDUCTION_PATIENCE};
 use crate::memory::Room;
 use crate::permit::Permit;
-use crate::reductionist::source::{Credentials, Source};
+use crate::reductionist::source::{Credentials, OutsideObject, Source, own_file, own_path};
 use crate::shared::Shared;
 
 /// Beginning of the paths.
@@ -36,12 +36,33 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
     Router::new().route("/v2/{operation}", post(answer)).route("/v2/{operation}/", post(answer))
 }
 
+/// What a server with the protocol of S3 says about an object that does not exist.
+const S3_MISSING: &str = "the server does not have it (NoSuchKey, or NoSuchBucket)";
+
 /// An error in the form of Reductionist.
 pub(crate) struct Failure {
     status: StatusCode,
     message: String,
+    /// Reasons, the deepest one last.
+    caused_by: Vec<String>,
     /// Seconds until the next try.
     retry_after: Option<u32>,
+}
+
+impl Failure {
+    fn new(status: StatusCode, message: String) -> Failure {
+        Failure { status, message, caused_by: Vec::new(), retry_after: None }
+    }
+
+    /// The failure of a request to a source, with the words of its protocol.
+    fn of_source(interface: Interface, refusal: Refusal) -> Failure {
+        let is_missing = ErrorKind::named(&refusal.0.kind) == ErrorKind::NotFound;
+        let mut failure = Failure::from(refusal);
+        if interface == Interface::S3 && is_missing {
+            failure.caused_by.push(S3_MISSING.to_owned());
+        }
+        failure
+    }
 }
 
 impl From<Refusal> for Failure {
@@ -54,7 +75,7 @@ impl From<Refusal> for Failure {
             }
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
-        Failure { status, message: refusal.0.message, retry_after: refusal.0.retry_after }
+        Failure { retry_after: refusal.0.retry_after, ..Failure::new(status, refusal.0.message) }
     }
 }
 
@@ -70,13 +91,17 @@ impl From<RequestError> for Failure {
             RequestError::Operation(_) => StatusCode::NOT_FOUND,
             _ => StatusCode::BAD_REQUEST,
         };
-        Failure { status, message: error.to_string(), retry_after: None }
+        Failure::new(status, error.to_string())
     }
 }
 
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
-        let body = serde_json::json!({ "error": { "message": self.message } });
+        let error = match self.caused_by.is_empty() {
+            true => serde_json::json!({ "message": self.message }),
+            false => serde_json::json!({ "message": self.message, "caused_by": self.caused_by }),
+        };
+        let body = serde_json::json!({ "error": error });
         let again = self.retry_after.map(|seconds| (header::RETRY_AFTER, seconds.to_string()));
         let kind = [(header::CONTENT_TYPE, "application/json")];
         (self.status, kind, AppendHeaders(again), format!("{body}\n")).into_response()
@@ -98,7 +123,7 @@ fn credentials(headers: &HeaderMap) -> Result<Option<Credentials>, Failure> {
         Some((name, secret)) => Ok(Some(Credentials { name: name.to_owned(), secret: secret.to_owned() })),
         None => {
             let message = "the Basic credentials are malformed".to_owned();
-            Err(Failure { status: StatusCode::BAD_REQUEST, message, retry_after: None })
+            Err(Failure::new(StatusCode::BAD_REQUEST, message))
         }
     }
 }
@@ -127,21 +152,40 @@ async fn answer(
     let body = body.map_err(|_| usage(format!("send the request within {} s", BODY_TIME.as_secs())))?;
     let body = body.map_err(|_| usage(format!("the request is longer than {MAX_REDUCTION_BODY} bytes")))?;
     let asked = Arc::new(gristmill_reductionist::Request::parse(&body)?);
-    let (state, question) = (shared.clone(), asked.clone());
-    let (source, held_again) = blocking(move || {
-        let source = Source::open(&state, &principal, &question, host.as_deref(), credentials)?;
-        Ok::<_, Failure>((source, held))
-    })
-    .await?;
-    held = held_again;
     let (offset, size) = asked.stored_range();
-    let length = source.length();
-    let left = length.saturating_sub(offset);
-    let size = size.unwrap_or(left);
-    if size > left {
-        let end = offset.saturating_add(size);
-        return Err(usage(format!("{} has {length} bytes, not {end}", source.name())));
-    }
+    let interface = asked.interface();
+    let of_source = move |refusal| Failure::of_source(interface, refusal);
+    let source = match own_path(asked.url(), host.as_deref()) {
+        Some(path) => {
+            let state = shared.clone();
+            let (source, held_again) = blocking(move || {
+                let source = own_file(&state, &principal, &path)?;
+                Ok::<_, Failure>((source, held))
+            })
+            .await?;
+            held = held_again;
+            source
+        }
+        None => Source::Outside(OutsideObject::of(&shared, &asked, credentials)?),
+    };
+    let source = match source {
+        // Only the object tells where its last byte is.
+        Source::Outside(object) if size.is_none() => {
+            let opened = blocking(move || Ok::<_, Failure>((object.open().map_err(of_source)?, held)));
+            let (source, held_again) = opened.await?;
+            held = held_again;
+            source
+        }
+        source => source,
+    };
+    let size = match source.length() {
+        Some(length) => {
+            let size = size.unwrap_or(length.saturating_sub(offset));
+            source.check_end(offset.saturating_add(size), length)?;
+            size
+        }
+        None => size.unwrap_or(0),
+    };
     let (memory, share) = (asked.memory(operation, size), shared.reduced.share());
     if size > MAX_STORED_BYTES || memory > share {
         return Err(usage(format!(
@@ -149,22 +193,28 @@ async fn answer(
         )));
     }
     held.room.grow_within(usize::try_from(memory).unwrap_or(usize::MAX), REDUCTION_PATIENCE).await?;
-    let (stored, held) = blocking(move || {
-        let mut stored = vec![0; usize::try_from(size).unwrap_or(0)];
-        source.read(offset, &mut stored)?;
-        Ok::<_, Failure>((stored, held))
-    })
-    .await?;
+    let mut stored = vec![0; usize::try_from(size).unwrap_or(0)];
+    let is_read = match &source {
+        Source::Outside(object) => object.read_once(offset, &mut stored).await.map_err(of_source)?,
+        _ => false,
+    };
+    if !is_read {
+        (stored, held) = blocking(move || {
+            source.read(offset, &mut stored).map_err(of_source)?;
+            Ok::<_, Failure>((stored, held))
+        })
+        .await?;
+    }
     let turn = shared.reducing.turn(&account).await.map_err(Refusal::from)?;
-    let (cbor, held) = blocking(move || {
+    let work = move || {
         let _turn = turn;
         let cbor = reduce(&asked, operation, &stored)?.to_cbor();
         drop(stored);
-        let mut held = held;
         held.room.shrink(usize::try_from(memory.saturating_sub(cbor.len() as u64)).unwrap_or(0));
         Ok::<_, Failure>((cbor, held))
-    })
-    .await?;
+    };
+    // A small chunk takes less time than to wake another thread.
+    let (cbor, held) = if memory <= INLINE_REDUCTION { work()? } else { blocking(work).await? };
     let body = ReadBody::new(0..cbor.len() as u64, move |offset, buffer| {
         let _held = &held;
         let start = usize::try_from(offset).unwrap_or(usize::MAX);

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -11,12 +12,12 @@ use gristmill_backend::{
 };
 use object_store::list::{PaginatedListOptions, PaginatedListStore};
 use object_store::path::Path;
-use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt};
+use object_store::{GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt};
 
 use crate::driver::Driver;
-use crate::object::{Fetch, RemoteObject, TakeBytes};
+use crate::object::{Fetch, Folder, RemoteObject, TakeBytes};
 use crate::retry::repeat;
-use crate::store_error::explain;
+use crate::store_error::{explain, explain_list};
 use crate::{MAX_LISTED, SourceUrl};
 
 /// Most pages of one list, with [`MAX_LIST_PAGE`] names each.
@@ -55,7 +56,7 @@ impl Bucket {
     async fn page(&self, prefix: &str, listing: PaginatedListOptions) -> Result<StorePage> {
         let from = listing.offset.clone();
         let listed = self.store.list_paginated((!prefix.is_empty()).then_some(prefix), listing).await;
-        let listed = listed.map_err(|error| explain(&self.root, error))?;
+        let listed = listed.map_err(|error| explain_list(&self.root, error))?;
         let below = |path: &Path| {
             let rest = path.as_ref().strip_prefix(prefix)?;
             (!rest.is_empty()).then(|| rest.to_owned())
@@ -262,6 +263,10 @@ impl Backend for Bucket {
         self.driver.wait(self.below(folder, most))
     }
 
+    fn lists_below_at_once(&self) -> bool {
+        true
+    }
+
     fn stat(&self, key: &Key) -> Result<Found> {
         let url = self.root.below(key)?;
         if url.key().is_root() {
@@ -280,6 +285,24 @@ impl Backend for Bucket {
         let url = self.root.below(key)?;
         let fetch = StoredObject { path: path(&url)?, url, found: found.clone(), store: self.store.clone() };
         Ok(Arc::new(RemoteObject::new(Arc::new(fetch), found.clone(), self.driver.clone())))
+    }
+
+    fn read_now(&self, key: &Key, offset: u64, out: &mut [u8]) -> Result<()> {
+        self.read_once_or_opened(key, offset, out)
+    }
+}
+
+impl Folder for Bucket {
+    fn driver(&self) -> &Driver {
+        &self.driver
+    }
+
+    async fn get_now(&self, key: &Key, range: Range<u64>, take: TakeBytes<'_>) -> Result<()> {
+        let url = self.root.below(key)?;
+        let bounded = Some(GetRange::Bounded(range.clone()));
+        let options = GetOptions { range: bounded, ..GetOptions::default() };
+        let got = self.store.get_opts(&path(&url)?, options).await;
+        read_answer(&url, got.map_err(|error| explain(&url, error))?, range, take).await
     }
 }
 
@@ -308,23 +331,29 @@ impl StoredObject {
         if found(&self.url, &got.meta)? != self.found {
             return Err(self.changed());
         }
-        let cut_off = |why: String| BackendError::Unavailable { name: self.url.to_string(), why };
-        if got.range != range {
-            return Err(cut_off(format!("it answered with bytes {:?} instead of {range:?}", got.range)));
-        }
-        let (mut stream, mut left) = (got.into_stream(), len);
-        while let Some(bytes) = stream.next().await {
-            let bytes = bytes.map_err(|error| explain(&self.url, error))?;
-            left = left
-                .checked_sub(bytes.len() as u64)
-                .ok_or_else(|| cut_off("it sent more bytes than it announced".to_owned()))?;
-            take(bytes);
-        }
-        if left > 0 {
-            return Err(cut_off(format!("it sent {} of {len} bytes", len - left)));
-        }
-        Ok(())
+        read_answer(&self.url, got, range, take).await
     }
+}
+
+/// Gives the body of an answer, which must have this range of the object.
+async fn read_answer(url: &SourceUrl, got: GetResult, range: Range<u64>, take: TakeBytes<'_>) -> Result<()> {
+    let (cut_off, len) =
+        (|why: String| BackendError::Unavailable { name: url.to_string(), why }, range.end - range.start);
+    if got.range != range {
+        return Err(cut_off(format!("it answered with bytes {:?} instead of {range:?}", got.range)));
+    }
+    let (mut stream, mut left) = (got.into_stream(), len);
+    while let Some(bytes) = stream.next().await {
+        let bytes = bytes.map_err(|error| explain(url, error))?;
+        left = left
+            .checked_sub(bytes.len() as u64)
+            .ok_or_else(|| cut_off("it sent more bytes than it announced".to_owned()))?;
+        take(bytes);
+    }
+    if left > 0 {
+        return Err(cut_off(format!("it sent {} of {len} bytes", len - left)));
+    }
+    Ok(())
 }
 
 impl Fetch for StoredObject {

@@ -33,6 +33,12 @@ impl Drop for OwnRuntime {
     }
 }
 
+/// The error of a read that took longer than it may.
+pub(crate) fn too_slow(name: String, patience: Duration) -> BackendError {
+    let why = format!("it was not read in {} s", patience.as_secs());
+    BackendError::Unavailable { name, why }
+}
+
 impl Driver {
     /// Starts threads of its own.
     ///
@@ -69,10 +75,12 @@ impl Driver {
     ) -> gristmill_backend::Result<()> {
         let Some(patience) = self.patience else { return self.wait(read) };
         let timed = async { tokio::time::timeout(patience, read).await };
-        self.wait(timed).unwrap_or_else(|_| {
-            let why = format!("it was not read in {} s", patience.as_secs());
-            Err(BackendError::Unavailable { name: name(), why })
-        })
+        self.wait(timed).unwrap_or_else(|_| Err(too_slow(name(), patience)))
+    }
+
+    /// Longest time of a whole read.
+    pub fn patience(&self) -> Option<Duration> {
+        self.patience
     }
 
     /// The bytes that are fetched ahead.

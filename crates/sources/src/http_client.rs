@@ -10,6 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use http::HeaderValue;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
@@ -23,7 +24,9 @@ use object_store::client::{
 use object_store::{ClientConfigKey, ClientOptions};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep};
+use url::Url;
 
+use crate::AccessKey;
 use crate::addresses::{AddressPolicy, CheckedResolver};
 
 /// Most requests at once. Further requests wait.
@@ -54,6 +57,8 @@ pub(crate) struct HttpClient {
     policy: AddressPolicy,
     /// Whether requests may go out without encryption.
     plain: bool,
+    /// The value of the header `Authorization` for web servers.
+    login: Option<HeaderValue>,
 }
 
 impl HttpClient {
@@ -82,7 +87,23 @@ impl HttpClient {
             .pool_timer(TokioTimer::new())
             .http1_read_buf_exact_size(READ_BYTES)
             .build(connector);
-        Ok(HttpClient { inner, permits, policy, plain: true })
+        Ok(HttpClient { inner, permits, policy, plain: true, login: None })
+    }
+
+    /// The same client with a login at web servers (Basic, RFC 7617).
+    pub fn with_login(self, key: &AccessKey) -> HttpClient {
+        use base64::Engine;
+        let pair = format!("{}:{}", key.id, key.secret);
+        let encoded = base64::engine::general_purpose::STANDARD.encode(pair);
+        // Base64 has visible characters only.
+        let mut login = HeaderValue::from_str(&format!("Basic {encoded}")).ok();
+        login.iter_mut().for_each(|login| login.set_sensitive(true));
+        HttpClient { login, ..self }
+    }
+
+    /// The login for a request to `url` that was begun with a request to `first`. Other servers do not get it.
+    pub fn login(&self, url: &Url, first: &Url) -> Option<&HeaderValue> {
+        self.login.as_ref().filter(|_| url.origin() == first.origin())
     }
 
     /// Sends a request, and waits for the head of its answer.

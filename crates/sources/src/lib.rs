@@ -67,7 +67,7 @@ pub use index_page::{MAX_INDEX_BYTES, MAX_INDEX_NAMES, names_below};
 pub use pieces::{MAX_GAP, MAX_PIECE};
 pub use read_ahead::MAX_AHEAD;
 pub use retry::{MAX_RETRIES, RETRY_PATIENCE};
-pub use sources::{Access, AccessKey, Sources, SourcesOptions};
+pub use sources::{Access, AccessKey, OutsideFolder, Sources, SourcesOptions};
 pub use url::{Scheme, SourceUrl, UrlError, check_endpoint, path_style, without_secrets};
 pub use web_answer::MAX_REDIRECTS;
 

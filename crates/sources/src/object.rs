@@ -6,11 +6,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use gristmill_backend::{BackendError, Found, Object, Result, check_ranges};
+use gristmill_backend::{Backend, BackendError, Found, Key, Object, Result, check_ranges, read_opened};
 
-use crate::driver::Driver;
+use crate::driver::{Driver, too_slow};
 use crate::http_client::MAX_REQUESTS_AT_ONCE;
-use crate::pieces::{Piece, cut, split};
+use crate::pieces::{MAX_PIECE, Piece, cut, split};
 use crate::read_ahead::ReadAhead;
 use crate::retry::Retries;
 
@@ -30,19 +30,66 @@ pub(crate) trait Fetch: Send + Sync + 'static {
     fn has_changed(&self) -> BoxFuture<'_, bool>;
 }
 
+/// A folder of an object store or of a web server.
+pub(crate) trait Folder: Backend {
+    /// Gives the bytes of a range of a file to `take`, with one request. The range is not empty.
+    async fn get_now(&self, key: &Key, range: Range<u64>, take: TakeBytes<'_>) -> Result<()>;
+
+    fn driver(&self) -> &Driver;
+
+    /// [`Backend::read_now`].
+    fn read_once_or_opened(&self, key: &Key, offset: u64, out: &mut [u8]) -> Result<()> {
+        match self.driver().wait(read_once(self, key, offset, out))? {
+            true => Ok(()),
+            false => read_opened(self, key, offset, out),
+        }
+    }
+}
+
+/// Fills `out` from an offset with one request. Returns `false` if the file must be opened to know more: if the request failed, because
+/// it is not known then in which state the file is, and if the range is too long for one request.
+pub(crate) async fn read_once<F: Folder + ?Sized>(
+    folder: &F,
+    key: &Key,
+    offset: u64,
+    out: &mut [u8],
+) -> Result<bool> {
+    let len = out.len() as u64;
+    let end = offset.checked_add(len).filter(|_| len > 0 && len <= MAX_PIECE && !key.is_root());
+    let Some(end) = end else { return Ok(false) };
+    let mut filled = 0;
+    let mut take = |bytes: Bytes| copy(&bytes, out, &mut filled);
+    let read = folder.get_now(key, offset..end, &mut take);
+    let read = match folder.driver().patience() {
+        None => read.await,
+        Some(patience) => match tokio::time::timeout(patience, read).await {
+            Ok(read) => read,
+            Err(_) => return Err(too_slow(format!("{}/{key}", folder.name()), patience)),
+        },
+    };
+    match read {
+        Err(BackendError::Unavailable { .. } | BackendError::Io { .. } | BackendError::Changed { .. }) => {
+            Ok(false)
+        }
+        read => read.map(|()| true),
+    }
+}
+
+/// Copies bytes behind those that are filled. There are never more than `out` has room for.
+fn copy(bytes: &[u8], out: &mut [u8], filled: &mut usize) {
+    if let Some(room) = out.get_mut(*filled..*filled + bytes.len()) {
+        room.copy_from_slice(bytes);
+    }
+    *filled += bytes.len();
+}
+
 /// Fills `out` from an offset. A request that failed for a reason that may pass is repeated.
 async fn fetch(object: &dyn Fetch, start: u64, out: &mut [u8]) -> Result<()> {
     let mut retries = Retries::begin();
     loop {
         let mut filled = 0;
         let len = out.len() as u64;
-        let mut take = |bytes: Bytes| {
-            // There are never more bytes than `len`.
-            if let Some(room) = out.get_mut(filled..filled + bytes.len()) {
-                room.copy_from_slice(&bytes);
-            }
-            filled += bytes.len();
-        };
+        let mut take = |bytes: Bytes| copy(&bytes, out, &mut filled);
         match object.fetch_once(start, len, &mut take).await {
             Ok(()) => return Ok(()),
             Err(error) if retries.again(&error).await => {}

@@ -5,12 +5,13 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use gristmill_backend::{Backend, BackendError, Result};
+use gristmill_backend::{Backend, BackendError, Key, Result};
 use tokio::runtime::Handle;
 
 use crate::bucket::{Bucket, Store};
 use crate::driver::Driver;
 use crate::http_client::HttpClient;
+use crate::object::read_once;
 use crate::stores::open_store;
 use crate::web_server::WebServer;
 use crate::{AddressPolicy, Scheme, SourceUrl};
@@ -42,11 +43,11 @@ pub enum Access {
     Environment,
     /// None. The environment is not read.
     Anonymous,
-    /// Those of a user, for S3. The environment is not read.
+    /// Those of a user, for S3 and for web servers. The environment is not read.
     Key(AccessKey),
 }
 
-/// The access key of a user.
+/// The access key of a user, or the name and the password of a user of a web server.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AccessKey {
     /// The name of the key.
@@ -71,6 +72,37 @@ pub struct Sources {
     options: SourcesOptions,
     /// The clients of buckets, which keep credentials that a machine or a service gave. The oldest comes first.
     stores: Arc<Mutex<VecDeque<KeptStore>>>,
+}
+
+/// A folder of an object store or of a web server, for asynchronous reads.
+pub struct OutsideFolder(Kind);
+
+enum Kind {
+    WebServer(Box<WebServer>),
+    Bucket(Bucket),
+}
+
+impl OutsideFolder {
+    /// The same folder for callers that block.
+    pub fn backend(&self) -> &dyn Backend {
+        match &self.0 {
+            Kind::WebServer(server) => &**server,
+            Kind::Bucket(bucket) => bucket,
+        }
+    }
+
+    /// Fills `out` with the bytes of a file from an offset, in the state of the file now, with one request. Returns `false` if the file
+    /// must be opened to know more: if the request failed, or if the range is too long for one request.
+    ///
+    /// # Errors
+    /// The error is [`BackendError::NotFound`] if there is no such file, [`BackendError::Denied`] if it may not be read, and
+    /// [`BackendError::Unavailable`] if the time for a read is over.
+    pub async fn read_once(&self, key: &Key, offset: u64, out: &mut [u8]) -> Result<bool> {
+        match &self.0 {
+            Kind::WebServer(server) => read_once(&**server, key, offset, out).await,
+            Kind::Bucket(bucket) => read_once(bucket, key, offset, out).await,
+        }
+    }
 }
 
 /// The client of a bucket.
@@ -114,12 +146,29 @@ impl Sources {
     /// # Errors
     /// The error is [`BackendError::Unavailable`] if the options and the environment do not suffice to reach the object store.
     pub fn open(&self, folder: &SourceUrl) -> Result<Arc<dyn Backend>> {
+        Ok(match self.folder(folder)?.0 {
+            Kind::WebServer(server) => Arc::new(*server),
+            Kind::Bucket(bucket) => Arc::new(bucket),
+        })
+    }
+
+    /// Opens a folder as [`open`](Sources::open) does, for asynchronous reads.
+    ///
+    /// # Errors
+    /// It fails as [`open`](Sources::open) does.
+    pub fn folder(&self, folder: &SourceUrl) -> Result<OutsideFolder> {
         let driver = self.driver.clone().with_patience(self.options.patience);
-        if folder.scheme().is_web() {
-            let http = self.client(self.options.addresses);
-            return Ok(Arc::new(WebServer::new(folder.clone(), http, driver)));
-        }
-        Ok(Arc::new(Bucket::new(folder.clone(), self.store(folder)?, driver)))
+        Ok(OutsideFolder(match folder.scheme().is_web() {
+            true => {
+                let http = self.client(self.options.addresses);
+                let http = match &self.options.access {
+                    Access::Key(key) => http.with_login(key),
+                    Access::Environment | Access::Anonymous => http,
+                };
+                Kind::WebServer(Box::new(WebServer::new(folder.clone(), http, driver)))
+            }
+            false => Kind::Bucket(Bucket::new(folder.clone(), self.store(folder)?, driver)),
+        }))
     }
 
     fn client(&self, addresses: AddressPolicy) -> HttpClient {

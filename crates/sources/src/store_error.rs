@@ -23,7 +23,8 @@ pub(crate) fn explain(url: &SourceUrl, error: StoreError) -> BackendError {
         StoreError::PermissionDenied { .. } => BackendError::Denied {
             name,
             why:
-                "the object store denies it to these credentials; check them, or ask the owner of the bucket"
+                "the object store denies it (Access Denied) to these credentials, or to requests without any; check them, or ask the \
+                 owner of the bucket"
                     .into(),
         },
         StoreError::Unauthenticated { .. } => BackendError::Denied {
@@ -31,10 +32,10 @@ pub(crate) fn explain(url: &SourceUrl, error: StoreError) -> BackendError {
             why: "the object store does not accept the credentials; check the variables of the environment"
                 .into(),
         },
-        StoreError::InvalidPath { .. } => BackendError::InvalidKey {
-            key: url.key().to_string(),
-            why: "a name in the bucket has an empty part, '.' or '..'",
-        },
+        StoreError::InvalidPath { source } => {
+            let why = format!("a name there cannot be that of a file ({source}), so the folder cannot be listed");
+            BackendError::Io { verb: "list", name, source: std::io::Error::other(why) }
+        }
         error if asks_machine(&error) => BackendError::Denied {
             name,
             why: "the environment has no credentials, and this machine gives none; set them (for S3 AWS_ACCESS_KEY_ID and \
@@ -48,6 +49,17 @@ pub(crate) fn explain(url: &SourceUrl, error: StoreError) -> BackendError {
             }
             None => BackendError::Unavailable { name, why: told(&innermost(&error)) },
         },
+    }
+}
+
+/// The error of a request for a list. For those the crate does not tell whether a bucket is missing or denied.
+pub(crate) fn explain_list(url: &SourceUrl, error: StoreError) -> BackendError {
+    let text = innermost(&error);
+    // The answer of the store about a list has its code; that of a service for credentials has not.
+    match (status(&text), text.contains("<Code>")) {
+        (Some(404), true) => BackendError::NotFound { name: url.to_string() },
+        (Some(401 | 403), true) => BackendError::Denied { name: url.to_string(), why: told(&text) },
+        _ => explain(url, error),
     }
 }
 
@@ -68,6 +80,11 @@ fn asks_machine(error: &dyn Error) -> bool {
 /// The start of the message about a status that is no success.
 const STATUS: &str = "Server returned non-2xx status code: ";
 
+/// The status in a message of the crate `object_store`.
+fn status(text: &str) -> Option<u16> {
+    text.strip_prefix(STATUS)?.get(..3)?.parse().ok()
+}
+
 /// The message for a status that will not pass: a redirect, or a fault of the request.
 fn refused(text: &str) -> Option<String> {
     if text.contains("non-partial response") {
@@ -76,7 +93,7 @@ fn refused(text: &str) -> Option<String> {
     if text.contains("redirect without LOCATION") {
         return Some("the bucket is in another region; set AWS_REGION to it".to_owned());
     }
-    let status = text.strip_prefix(STATUS)?.get(..3)?.parse::<u16>().ok()?;
+    let status = status(text)?;
     let may_pass = status >= 500 || matches!(status, 408 | 429);
     (!may_pass).then(|| told(text))
 }
@@ -92,7 +109,7 @@ fn told(text: &str) -> String {
     let Some((head, body)) = split else { return text.to_owned() };
     let element = |name: &str| {
         let rest = body.split_once(&format!("<{name}>"))?.1;
-        Some(rest.split_once('<')?.0.to_owned())
+        Some(rest.split_once('<')?.0.to_owned()).filter(|text| !text.is_empty())
     };
     let parts: Vec<String> = ["Code", "Message"].into_iter().filter_map(element).collect();
     format!("{} {}", head.trim_end(), parts.join(": ")).trim_end().to_owned()
@@ -127,6 +144,10 @@ mod tests {
         assert_eq!(refused(&format!("{STATUS}503 Slow Down: ")), None);
         assert!(refused("Received non-partial response when range requested").is_some());
         assert_eq!(told("connection refused"), "connection refused");
+        let missing =
+            format!("{STATUS}404 Not Found: <Error><Code>NoSuchBucket</Code><Message></Message></Error>");
+        assert_eq!(told(&missing), format!("{STATUS}404 Not Found NoSuchBucket"));
+        assert_eq!((status(&missing), status("connection refused")), (Some(404), None));
         assert_eq!(told(&format!("{STATUS}500 Bad: token SECRET")), format!("{STATUS}500 Bad"));
     }
 }

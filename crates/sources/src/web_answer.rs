@@ -5,8 +5,8 @@ use std::ops::Range;
 use futures_util::StreamExt;
 use gristmill_backend::{BackendError, Found, Stamp};
 use http::header::{
-    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderName, IF_MATCH,
-    IF_UNMODIFIED_SINCE, LAST_MODIFIED, LOCATION, RANGE,
+    ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderName,
+    IF_MATCH, IF_UNMODIFIED_SINCE, LAST_MODIFIED, LOCATION, RANGE,
 };
 use http::{HeaderMap, Method, Request, StatusCode};
 use object_store::client::{HttpRequestBody, HttpResponse};
@@ -67,13 +67,16 @@ pub(crate) async fn send(
     url: &Url,
     headers: &[(HeaderName, &str)],
 ) -> Result<(HttpResponse, Url), WebFailure> {
-    let mut url = url.clone();
+    let (first, mut url) = (url, url.clone());
     for _ in 0..=MAX_REDIRECTS {
         let mut request = Request::builder().method(method.clone()).uri(url.as_str());
         // The bytes of the file are needed, and not those of a compressed answer.
         request = request.header(ACCEPT_ENCODING, "identity");
         for (name, value) in headers {
             request = request.header(name, *value);
+        }
+        if let Some(login) = http.login(&url, first) {
+            request = request.header(AUTHORIZATION, login);
         }
         let request = request.body(HttpRequestBody::empty());
         let request = request.map_err(|_| WebFailure::Unable("its name cannot be sent in a request"))?;
@@ -107,7 +110,7 @@ pub(crate) fn failure(status: StatusCode) -> Option<WebFailure> {
         StatusCode::NOT_FOUND | StatusCode::GONE => WebFailure::Missing,
         StatusCode::PRECONDITION_FAILED | StatusCode::RANGE_NOT_SATISFIABLE => WebFailure::Changed,
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => WebFailure::Denied(format!(
-            "the server answers {status}; only files that need no login can be read"
+            "the server answers {status}: it wants a login, or another one; write https:// if it sends you there"
         )),
         status
             if status.is_server_error()
@@ -214,6 +217,39 @@ pub(crate) async fn read_range(
         _ => return Err(WebFailure::Unable("the server does not say which bytes it sends")),
     }
     body(answer, end - start, take).await
+}
+
+/// Reads a range of a file in its state now.
+///
+/// # Errors
+/// It fails also if the URL is that of a folder, and if the server sends something else than the range.
+pub(crate) async fn read_range_now(
+    http: &HttpClient,
+    url: &Url,
+    wanted: Range<u64>,
+    take: TakeBytes<'_>,
+) -> Result<(), WebFailure> {
+    let (range, len) =
+        (format!("bytes={}-{}", wanted.start, wanted.end.saturating_sub(1)), wanted.end - wanted.start);
+    let (answer, at) = send(http, Method::GET, url, &[(RANGE, range.as_str())]).await?;
+    let (status, headers) = (answer.status(), answer.headers());
+    if let Some(failure) = failure(status) {
+        return Err(failure);
+    }
+    check_encoding(headers)?;
+    let is_range = match (status, content_range(headers)) {
+        (StatusCode::PARTIAL_CONTENT, Some((got, _))) => got == wanted,
+        (StatusCode::OK, _) => {
+            let length = text(headers, &CONTENT_LENGTH).and_then(|length| length.parse().ok());
+            wanted.start == 0 && length == Some(len)
+        }
+        _ => false,
+    };
+    // A server sends the URL of a folder on to the page of the folder.
+    if !is_range || at.path().ends_with('/') {
+        return Err(WebFailure::Unavailable("the server sends something else than the range".into()));
+    }
+    body(answer, len, take).await
 }
 
 /// Gives the body of an answer, which must have `len` bytes.

@@ -1,6 +1,7 @@
 //! Files of web servers, and their pages that list folders.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -15,10 +16,10 @@ use crate::SourceUrl;
 use crate::driver::Driver;
 use crate::http_client::HttpClient;
 use crate::index_page::{MAX_INDEX_BYTES, names_below};
-use crate::object::{Fetch, RemoteObject, TakeBytes};
+use crate::object::{Fetch, Folder, RemoteObject, TakeBytes};
 use crate::retry::repeat;
 use crate::store_error::innermost;
-use crate::web_answer::{WebFailure, check_empty, failure, read_range, send, state};
+use crate::web_answer::{WebFailure, check_empty, failure, read_range, read_range_now, send, state};
 
 /// Files of a list whose states are asked for at once.
 const STATES_AT_ONCE: usize = 16;
@@ -232,6 +233,22 @@ impl Backend for WebServer {
             http: self.http.clone(),
         };
         Ok(Arc::new(RemoteObject::new(Arc::new(file), found.clone(), self.driver.clone())))
+    }
+
+    fn read_now(&self, key: &Key, offset: u64, out: &mut [u8]) -> Result<()> {
+        self.read_once_or_opened(key, offset, out)
+    }
+}
+
+impl Folder for WebServer {
+    fn driver(&self) -> &Driver {
+        &self.driver
+    }
+
+    async fn get_now(&self, key: &Key, range: Range<u64>, take: TakeBytes<'_>) -> Result<()> {
+        let url = self.root.below(key)?;
+        let read = read_range_now(&self.http, &parsed(&url)?, range, take).await;
+        read.map_err(|failure| failure.named(url.to_string()))
     }
 }
 

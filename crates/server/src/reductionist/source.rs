@@ -3,12 +3,14 @@
 use std::fmt;
 use std::sync::Arc;
 
-use gristmill_backend::Object;
+use gristmill_backend::{BackendError, Key, Object, read_opened};
 use gristmill_namespace::Principal;
 use gristmill_peers::whole_file;
 use gristmill_reductionist::{Interface, Request};
 use gristmill_runtime::{ErrorKind, FileParts, RunError};
-use gristmill_sources::{Access, AccessKey, AddressPolicy, SourceUrl, SourcesOptions, UrlError, path_style};
+use gristmill_sources::{
+    Access, AccessKey, AddressPolicy, OutsideFolder, SourceUrl, SourcesOptions, UrlError, path_style,
+};
 
 use crate::error::{Answer, Refusal};
 use crate::limits::CHUNK_TIME;
@@ -27,30 +29,31 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// An opened object.
+/// The object of a request.
 pub(crate) enum Source {
-    /// An object of an object store, a web server or an attached tree.
+    /// An object of another server. It is not asked for before a read.
+    Outside(OutsideObject),
+    /// An opened object of another server or of an attached tree.
     Object(Arc<dyn Object>),
     /// A file on storage nodes.
     File(FileParts),
 }
 
-impl Source {
-    /// Opens the object of a request. Blocks. `host`: the address of this node in the request.
+/// An object of another server.
+pub(crate) struct OutsideObject {
+    /// The folder of the object.
+    folder: OutsideFolder,
+    /// The name of the object in the folder.
+    key: Key,
+}
+
+impl OutsideObject {
+    /// The object of a request. No request is sent.
     ///
     /// # Errors
-    /// It fails if the URL is malformed, if the object does not exist, or if it may not be read.
-    pub fn open(
-        shared: &Arc<Shared>,
-        principal: &Principal,
-        request: &Request,
-        host: Option<&str>,
-        credentials: Option<Credentials>,
-    ) -> Answer<Source> {
+    /// It fails if the URL is malformed, or if the node does not ask its server.
+    pub fn of(shared: &Shared, request: &Request, credentials: Option<Credentials>) -> Answer<OutsideObject> {
         let usage = |text: String| Refusal::new(ErrorKind::Usage, text);
-        if let Some(path) = own_path(request.url(), host) {
-            return own_file(shared, principal, &path);
-        }
         let addresses = match shared.outside_sources {
             OutsideSources::None => {
                 return Err(usage(
@@ -63,14 +66,9 @@ impl Source {
         let (url, options) = match request.interface() {
             Interface::S3 => {
                 let (endpoint, url) = path_style(request.url()).map_err(|error| usage(error.to_string()))?;
-                let key = credentials.map(|key| AccessKey { id: key.name, secret: key.secret });
-                let access = key.map_or(Access::Anonymous, Access::Key);
-                (url, SourcesOptions { endpoint: Some(endpoint), access, ..SourcesOptions::default() })
+                (url, SourcesOptions { endpoint: Some(endpoint), ..SourcesOptions::default() })
             }
             Interface::Http | Interface::Https => {
-                if credentials.is_some() {
-                    return Err(usage("logins of web servers are not supported".to_owned()));
-                }
                 let url = request.url().parse();
                 let url: SourceUrl = url.map_err(|error: UrlError| usage(error.to_string()))?;
                 if !url.scheme().is_web() {
@@ -79,39 +77,83 @@ impl Source {
                 (url, SourcesOptions::default())
             }
         };
-        let options = SourcesOptions { addresses, patience: Some(CHUNK_TIME), ..options };
+        let key = credentials.map(|key| AccessKey { id: key.name, secret: key.secret });
+        let access = key.map_or(Access::Anonymous, Access::Key);
+        let options = SourcesOptions { addresses, access, patience: Some(CHUNK_TIME), ..options };
         let Some((folder, name)) = url.split_name() else {
             return Err(usage(format!("{url} names no object")));
         };
         let open = || {
-            let folder = shared.user_sources.with(options)?.open(&folder)?;
-            folder.open(&gristmill_backend::Key::new(name)?)
+            let sources = shared.user_sources.with(options)?;
+            Ok(OutsideObject { folder: sources.folder(&folder)?, key: Key::new(name)? })
         };
-        Ok(Source::Object(open().map_err(RunError::from)?))
+        Ok(open().map_err(|error: BackendError| RunError::from(error))?)
     }
 
+    fn name(&self) -> String {
+        format!("{}/{}", self.folder.backend().name().trim_end_matches('/'), self.key)
+    }
+
+    /// Opens the object in its state now. Blocks.
+    ///
+    /// # Errors
+    /// It fails if there is no such object, or if it may not be read.
+    pub fn open(&self) -> Answer<Source> {
+        Ok(Source::Object(self.folder.backend().open(&self.key).map_err(RunError::from)?))
+    }
+
+    /// Fills `out` from an offset with one request. Returns `false` if [`Source::read`] must read it.
+    ///
+    /// # Errors
+    /// It fails if there is no such object, or if it may not be read.
+    pub async fn read_once(&self, offset: u64, out: &mut [u8]) -> Answer<bool> {
+        Ok(self.folder.read_once(&self.key, offset, out).await.map_err(RunError::from)?)
+    }
+}
+
+impl Source {
     /// The name of the object in messages.
     pub fn name(&self) -> String {
         match self {
+            Source::Outside(object) => object.name(),
             Source::Object(object) => object.name(),
             Source::File(file) => file.name.clone(),
         }
     }
 
-    /// Bytes of the object.
-    pub fn length(&self) -> u64 {
+    /// Bytes of the object. `None` if it was not asked for.
+    pub fn length(&self) -> Option<u64> {
         match self {
-            Source::Object(object) => object.found().length,
-            Source::File(file) => file.length,
+            Source::Outside(_) => None,
+            Source::Object(object) => Some(object.found().length),
+            Source::File(file) => Some(file.length),
         }
+    }
+
+    /// Checks that the object has this many bytes.
+    ///
+    /// # Errors
+    /// It fails if `length`, that of the object, is less.
+    pub fn check_end(&self, end: u64, length: u64) -> Answer<()> {
+        if end <= length {
+            return Ok(());
+        }
+        let text = format!("{} has {length} bytes, not {end}", self.name());
+        Err(Refusal::new(ErrorKind::Usage, text))
     }
 
     /// Fills `out` from an offset. All bytes are of one state of the object. Blocks.
     ///
     /// # Errors
-    /// It fails if the object changed since it was opened, and if it cannot be read.
+    /// It fails if the object is too short, if it changed since it was opened, and if it cannot be read.
     pub fn read(&self, offset: u64, out: &mut [u8]) -> Answer<()> {
         match self {
+            Source::Outside(OutsideObject { folder, key }) => {
+                match read_opened(folder.backend(), key, offset, out) {
+                    Err(BackendError::Short { end, length, .. }) => self.check_end(end, length),
+                    read => Ok(read.map_err(RunError::from)?),
+                }
+            }
             Source::Object(object) => {
                 let read = object.read_at(offset, out).and_then(|()| object.unchanged());
                 Ok(read.map_err(RunError::from)?)
@@ -122,7 +164,7 @@ impl Source {
 }
 
 /// The path of a file of this cluster, if the URL has the address of the request itself.
-fn own_path(url: &str, host: Option<&str>) -> Option<String> {
+pub(crate) fn own_path(url: &str, host: Option<&str>) -> Option<String> {
     let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"))?;
     let (authority, path) = rest.split_once('/')?;
     let is_own = host.is_some_and(|host| host.eq_ignore_ascii_case(authority));
@@ -131,7 +173,11 @@ fn own_path(url: &str, host: Option<&str>) -> Option<String> {
     Some(format!("/{decoded}"))
 }
 
-fn own_file(shared: &Arc<Shared>, principal: &Principal, path: &str) -> Answer<Source> {
+/// Opens a file of this cluster. Blocks.
+///
+/// # Errors
+/// It fails if there is no such file, or if the principal may not read it.
+pub(crate) fn own_file(shared: &Arc<Shared>, principal: &Principal, path: &str) -> Answer<Source> {
     let opened = shared.open(principal, path)?;
     if let Some(file) = &opened.info.file.attached {
         return Ok(Source::Object(attached::open(shared, &opened.info.file, file)?));
