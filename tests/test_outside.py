@@ -172,7 +172,7 @@ def test_what_cannot_be_done(grist, server, tmp_path):
     url = server.put("refused/x.f64", b"12345678")
     assert "nothing is written" in grist.refuses(2, "put", tmp_path, url)
     assert "never removed" in grist.refuses(2, "rm", url)
-    assert "not a file of a cluster" in grist.refuses(2, "ls", url)
+    assert "not a file of a cluster" in grist.refuses(2, "du", url)
     assert "omit --place" in grist.refuses(2, "run", "sum", url, "--type", "f64", "--place", "storage")
     for secret in ("https://me:hidden@127.0.0.1/x", "ftp://me:hidden@host/x", "az://c/x?sig=hidden"):
         assert "hidden" not in grist.refuses(2, "run", "sum", secret, "--type", "f64")
@@ -249,6 +249,52 @@ def test_python_opens_datasets_with_xarray(server, temperatures):
     ):
         with xr.open_dataset(url, engine="gristmill") as found:
             np.testing.assert_array_equal(found["t"].max("t").values, values.max(axis=0))
+
+
+def test_folders_are_listed(grist, server):
+    for name in ("listed/b.u8", "listed/deep/c.u8", "listed/a b%25.u8"):
+        server.put(name, b"12345678")
+    names = ["a b%25.u8", "b.u8", "deep"]
+    shown = json.loads(grist.ok("ls", server.url("listed"), "--json"))["entries"]
+    assert shown == [
+        {"name": names[0], "kind": "file", "length": 8}, {"name": names[1], "kind": "file", "length": 8},
+        {"name": names[2], "kind": "directory"},
+    ]  # fmt: skip
+    assert grist.ok("ls", server.url("listed/")).decode().splitlines() == [*names[:2], "deep/"]
+    assert "8 B  b.u8" in grist.ok("ls", "-l", server.url("listed")).decode()
+    entries = gm.ls(server.url("listed"))
+    assert [(entry.name, entry.is_dir, entry.unreadable) for entry in entries] == [
+        (names[0], False, None), (names[1], False, None), (names[2], True, None),
+    ]  # fmt: skip
+    assert entries[1].info.length == 8 and entries[1].url == server.url("listed/b.u8")
+    # The URL of each entry names its file, whatever characters its name has.
+    assert [gm.stat(entry.url).length for entry in entries[:2]] == [8, 8]
+    [file] = gm.ls(server.url("listed/b.u8"))
+    assert (file.name, file.url) == ("b.u8", server.url("listed/b.u8"))
+    for missing in ("listed/nothing", "nothing"):
+        assert "there is no" in grist.refuses(2, "ls", server.url(missing))
+        with pytest.raises(gm.NotFound):
+            gm.ls(server.url(missing))
+
+
+def test_patterns_name_several_files(server, tmp_path):
+    parts = np.split(np.random.default_rng(8).normal(size=(6, 5)), 3)
+    for n, part in enumerate(parts):
+        with netCDF4.Dataset(tmp_path / "part.nc", "w") as file:
+            for name, length in zip("tx", part.shape, strict=True):
+                file.createDimension(name, length)
+            file.createVariable("t", "f8", ("t",))[:] = np.arange(2) + 2 * n
+            file.createVariable("v", "f8", ("t", "x"))[:] = part
+        server.put(f"several/200{n}/v_{n}.nc", (tmp_path / "part.nc").read_bytes())
+    server.put("several/2001/other.txt", b"x")
+    whole = gm.open_mfdataset(server.url("several/200*/v_?.nc"))
+    assert whole.v.shape == (6, 5)
+    assert math.isclose(float(whole.v.sum()), math.fsum(np.concatenate(parts).ravel()), rel_tol=1e-15)
+    assert gm.open_mfdataset(server.url("several/200[12]/*.nc")).v.shape == (4, 5)
+    with pytest.raises(gm.NotFound, match="names no files"):
+        gm.open_mfdataset(server.url("several/200*/w_?.nc"))
+    with pytest.raises(gm.Usage, match="is not supported"):
+        gm.open_mfdataset(server.url("several/**/v_?.nc"))
 
 
 def test_python_errors_name_the_file(server):

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use gristmill_client::{Location, OutsideContent, OutsideEntry};
 use gristmill_layout::Layout;
 use gristmill_runtime::{Control, ErrorKind};
 use gristmill_wire::action::FileInfo;
@@ -67,29 +68,55 @@ pub fn stat<'py>(
     Ok(dict)
 }
 
+/// A name, the description of a file, and why it cannot be read. A directory has neither.
+type Name<'py> = (String, Option<Bound<'py, PyDict>>, Option<String>);
+
 /// Names in a directory, in ascending order, with the descriptions of files; `None` for a directory.
 #[pyfunction]
 pub fn ls<'py>(
     py: Python<'py>,
     connection: &Bound<'py, Connection>,
     path: String,
-) -> PyResult<Vec<(String, Option<Bound<'py, PyDict>>)>> {
+) -> PyResult<Vec<Name<'py>>> {
     let cluster = connection.get().cluster()?;
     let entries = wait(py, &Arc::new(Control::new()), None, move || match cluster.list(&path) {
-        Ok(entries) => Ok(entries.into_iter().map(|entry| (entry.name, entry.info)).collect()),
+        Ok(entries) => {
+            Ok(entries.into_iter().map(|entry| (entry.name, entry.info, entry.unreadable)).collect())
+        }
         // The path may name a file.
         Err(error) => match cluster.stat(&path) {
             Ok(info) => {
                 let name = path.rsplit('/').next().unwrap_or_default().to_owned();
-                Ok(vec![(name, Some(info))])
+                Ok(vec![(name, Some(info), None)])
             }
             Err(_) => Err(Failure::from(error)),
         },
     })?;
     entries
         .into_iter()
-        .map(|(name, found)| Ok((name, found.map(|found| info(py, &found)).transpose()?)))
+        .map(|(name, found, why)| Ok((name, found.map(|found| info(py, &found)).transpose()?, why)))
         .collect()
+}
+
+/// A name, its URL, the length of a file, and why it cannot be read. A folder has neither of the last two.
+type OutsideName = (String, String, Option<u64>, Option<String>);
+
+/// The names of a folder of an object store or of a web server, and whether the URL is that of a file.
+#[pyfunction]
+pub fn list_outside(py: Python<'_>, url: String) -> PyResult<(Vec<OutsideName>, bool)> {
+    let listed = wait(py, &Arc::new(Control::new()), None, move || match here(Path::new(&url))? {
+        Location::Outside(url) => Ok(gristmill_client::list_outside(&url)?),
+        other => Err(Failure::usage(format!("{other} is no folder of an object store or of a web server"))),
+    })?;
+    let named = |(url, entry): (gristmill_client::SourceUrl, OutsideEntry)| {
+        let (length, why) = match entry.content {
+            OutsideContent::Folder => (None, None),
+            OutsideContent::File(found) => (Some(found.length), None),
+            OutsideContent::Unreadable { why } => (None, Some(why)),
+        };
+        (entry.name, url.to_string(), length, why)
+    };
+    Ok((listed.entries.into_iter().map(named).collect(), listed.is_file))
 }
 
 /// Whether a directory has this name, which is whether there are files in it.

@@ -33,7 +33,7 @@ mod _gristmill {
     #[pymodule_export]
     use super::dataset::Dataset;
     #[pymodule_export]
-    use super::files::{is_directory, ls, remove, stat};
+    use super::files::{is_directory, list_outside, ls, remove, stat};
     #[pymodule_export]
     use super::program::main;
     #[pymodule_export]

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gristmill_backend::{Backend, BackendError, Key, Kind};
+use gristmill_backend::{Backend, BackendError, Content, Entry, Key, Kind};
 use gristmill_format::{Dataset, FormatError};
 use gristmill_runtime::{FileParts, Placement, RunError};
 use gristmill_sources::{Scheme, SourceUrl, Sources, SourcesOptions};
@@ -20,6 +20,9 @@ const OUTSIDE: Placement = Placement {
     why: "a file of an object store or of a web server is read and folded by the process that asks",
     remote: true,
 };
+
+/// Most names of a folder of an object store or of a web server that are listed.
+pub const MAX_OUTSIDE_NAMES: usize = 1_000_000;
 
 /// The reader of the files, in reports.
 const READER: &str = "this process";
@@ -116,6 +119,50 @@ pub fn open_file(location: &Location, verify: bool) -> Result<FileParts, ClientE
 /// Whether a folder of this machine holds Zarr.
 pub fn is_zarr(path: &Path) -> bool {
     path.is_dir() && ZARR.iter().any(|name| path.join(name).is_file())
+}
+
+/// The names of a folder of an object store or of a web server, with their URLs.
+pub struct OutsideNames {
+    /// The entries, each with its URL.
+    pub entries: Vec<(SourceUrl, Entry)>,
+    /// Whether the URL names a file, which is the only entry.
+    pub is_file: bool,
+}
+
+/// Lists a folder of an object store or of a web server in the order of the bytes of names, at most [`MAX_OUTSIDE_NAMES`]. For a file
+/// it lists the file. What cannot be read is listed with the reason.
+///
+/// # Errors
+/// The error is [`ClientError::Run`] if there is no such folder, if it has more names, or if it cannot be listed.
+pub fn list_outside(url: &SourceUrl) -> Result<OutsideNames, ClientError> {
+    let below = |entries: Vec<Entry>| {
+        let named = entries.into_iter().map(|entry| Ok((url.below(&Key::new(entry.name.as_str())?)?, entry)));
+        Ok(OutsideNames { entries: named.collect::<Result<_, BackendError>>()?, is_file: false })
+    };
+    let listed = || {
+        let sources = sources()?;
+        let Some((above, name)) = url.split_name() else {
+            return below(sources.open(url)?.list_all(&Key::ROOT, MAX_OUTSIDE_NAMES)?);
+        };
+        let (above, key) = (sources.open(&above)?, Key::new(name.as_str())?);
+        match above.list_all(&key, MAX_OUTSIDE_NAMES) {
+            // Servers differ in what they say about a folder that is a file.
+            Err(
+                error @ (BackendError::WrongKind { .. }
+                | BackendError::NotFound { .. }
+                | BackendError::Io { .. }),
+            ) => match above.stat(&key) {
+                Ok(found) => {
+                    let entry = Entry { name, content: Content::File(found) };
+                    Ok(OutsideNames { entries: vec![(url.clone(), entry)], is_file: true })
+                }
+                Err(BackendError::NotFound { .. } | BackendError::WrongKind { .. }) => Err(error),
+                Err(other) => Err(other),
+            },
+            listed => below(listed?),
+        }
+    };
+    Ok(listed().map_err(RunError::from)?)
 }
 
 fn has_zarr(folder: &dyn Backend) -> Result<bool, ClientError> {

@@ -117,8 +117,8 @@ class Entry:
     >>> import gristmill
     >>> _ = gristmill.put(b"abc", cluster.path("listed/file"))
     >>> [entry] = gristmill.ls(cluster.path("listed"))
-    >>> entry.name, entry.is_dir, entry.info.length, entry.url == entry.info.url
-    ('file', False, 3, True)
+    >>> entry.name, entry.is_dir, entry.info.length, entry.url == entry.info.url, entry.unreadable
+    ('file', False, 3, True, None)
     """
 
     #: Last component of the name.
@@ -127,11 +127,13 @@ class Entry:
     url: str
     #: Description of the file. ``None`` for a directory.
     info: FileInfo | None = None
+    #: Why it cannot be read, if it is a name of an attached tree, an object store or a web server that cannot be.
+    unreadable: str | None = None
 
     @property
     def is_dir(self) -> bool:
         """Whether it is a directory, as bool."""
-        return self.info is None
+        return self.info is None and self.unreadable is None
 
 
 def root_url(connection: _gristmill.Connection) -> str:

@@ -67,9 +67,11 @@ def stat_file(url: Location) -> FileInfo:
 
 
 def ls(url: Location) -> list[Entry]:
-    """Returns the names in a directory of a cluster, in ascending order. For a file it returns the file itself.
+    """Returns the names in a directory of a cluster, of an object store or of a web server, in ascending order. For a
+    file it returns the file itself.
 
-    ``url`` names a directory or a file of a cluster. The result is a list of :class:`Entry`.
+    ``url`` names a directory or a file: ``grist://HOST:PORT/PATH``, ``s3://BUCKET/PREFIX`` or ``https://HOST/PATH``. The
+    result is a list of :class:`Entry`.
 
     >>> import gristmill
     >>> _ = gristmill.put(b"", cluster.path("runs/first"))
@@ -79,14 +81,30 @@ def ls(url: Location) -> list[Entry]:
     Raises :class:`Usage` for a directory of this machine, :class:`NotFound`, and :class:`Denied`.
     """
     connection, path = locate(url)
+    if connection is None and "://" in path:
+        return outside_names(path)[0]
     if connection is None:
         raise Usage(f"{path} is no directory of a cluster; write grist://HOST:PORT/PATH, or use os.listdir")
     entries = []
-    for name, found in _gristmill.ls(connection, path):
+    for name, found, why in _gristmill.ls(connection, path):
         info = None if found is None else file_info(found, connection)
-        whole = f"{root_url(connection)}{path.rstrip('/')}/{name}/" if info is None else info.url
-        entries.append(Entry(name, whole, info))
+        whole = f"{root_url(connection)}{path.rstrip('/')}/{name}" if info is None else info.url
+        is_directory = info is None and why is None
+        entries.append(Entry(name, whole + "/" if is_directory else whole, info, why))
     return entries
+
+
+def outside_names(url: str) -> tuple[list[Entry], bool]:
+    """Returns the names in a folder of an object store or of a web server, and whether the URL is that of a file."""
+    names, is_file = _gristmill.list_outside(url)
+    entries = []
+    for name, whole, length, why in names:
+        info = None
+        if length is not None:
+            info = FileInfo(url=whole, length=length, stripe_unit=None, targets=(), mode=_READ_ONLY, created=None)
+        is_directory = info is None and why is None
+        entries.append(Entry(name, whole + "/" if is_directory else whole, info, why))
+    return entries, is_file
 
 
 def disk_usage(url: Location) -> DiskUsage:

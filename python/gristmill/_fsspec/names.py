@@ -86,8 +86,10 @@ class NamedFileSystem(AbstractFileSystem):  # type: ignore[misc]
         connection, name = remote(self.unstrip_protocol(path))
         prefix = path.removesuffix(name)
         found = []
-        for last, about in _gristmill.ls(connection, name):
-            if about is None:
+        for last, about, unreadable in _gristmill.ls(connection, name):
+            if unreadable is not None:
+                found.append({"name": f"{path}/{last}", "size": None, "type": "other"})
+            elif about is None:
                 found.append(_directory_entry(f"{path}/{last}"))
             else:
                 found.append(_file_entry(prefix + about["path"], file_info(about, connection)))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import fnmatch
 import glob
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, cast
 
-from .._errors import NotFound, Usage
+from .._errors import NotFound, Unavailable, Usage
+from .._files.descriptions import Entry
+from .._files.listing import outside_names
 from .._requests.locations import Location
 from .datasets import check_keywords, open_dataset
 from .joined_variables import JoinedSources, add_joined
@@ -52,8 +55,8 @@ def open_mfdataset(
     15.0
 
     urls
-        A pattern (``"grist://HOST:PORT/tos_*.nc"``, ``"data/*.nc"``) or a list of names. For ``combine="nested"``
-        nested lists of names.
+        A pattern (``"grist://HOST:PORT/tos_*.nc"``, ``"s3://BUCKET/2001-*/tos.nc"``, ``"data/*.nc"``) or a list of names.
+        For ``combine="nested"`` nested lists of names.
     chunks
         Blocks of each file, as in :func:`open_dataset`; ``None`` selects the chunks of the file.
     combine, concat_dim, preprocess, data_vars, coords, compat, join, fill_value, combine_attrs, attrs_file
@@ -138,6 +141,8 @@ def _matching(pattern: str) -> list[Any]:
         return [pattern]
     if "://" not in pattern:
         return sorted(glob.glob(pattern))
+    if not pattern.startswith("grist"):
+        return sorted(_outside(pattern))
     try:
         from .._fsspec.filesystem import GristmillFileSystem
     except ImportError as error:
@@ -145,6 +150,38 @@ def _matching(pattern: str) -> list[Any]:
         raise Usage(f"{text}: {pattern}") from error
     files = GristmillFileSystem()
     return [files.unstrip_protocol(path) for path in sorted(files.glob(pattern))]
+
+
+def _outside(pattern: str) -> list[str]:
+    """Returns the URLs of an object store or of a web server that match a pattern."""
+    # The parts of "s3://BUCKET/KEY" are the scheme, nothing, the bucket, and the key.
+    parts = pattern.rstrip("/").split("/")
+    first = next((place for place, part in enumerate(parts) if place > 2 and glob.has_magic(part)), None)
+    if first is None:
+        return [pattern]
+    folders = ["/".join(parts[:first])]
+    for part in parts[first:-1]:
+        folders = [below.url for folder in folders for below in _named(folder, part) if below.is_dir]
+    return [found.url.rstrip("/") for folder in folders for found in _named(folder, parts[-1])]
+
+
+def _named(folder: str, pattern: str) -> list[Entry]:
+    """Returns the entries of a folder that match one part of a pattern, as :func:`glob.glob` matches them."""
+    if "**" in pattern:
+        raise Usage(f"{folder}/{pattern}: '**' is not supported for object stores and web servers; name each level")
+    entries, is_file = outside_names(folder)
+    if is_file:
+        return []
+    hidden = pattern.startswith(".")
+    matching = [
+        entry
+        for entry in entries
+        if fnmatch.fnmatchcase(entry.name, pattern) and (hidden or not entry.name.startswith("."))
+    ]
+    unreadable = next((entry for entry in matching if entry.unreadable is not None), None)
+    if unreadable is not None:
+        raise Unavailable(f"{folder}/{pattern} names a file that cannot be read: {unreadable.unreadable}")
+    return matching
 
 
 def _flat(names: Iterable[Any]) -> Iterator[Location]:

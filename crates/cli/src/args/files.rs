@@ -89,7 +89,8 @@ pub struct GetArgs {
 
 #[derive(Debug, Args)]
 pub struct LsArgs {
-    /// The directory, or file: grist://HOST:PORT/PATH, or grist:///PATH with GRISTMILL_CLUSTER set
+    /// The directory, or file: grist://HOST:PORT/PATH, grist:///PATH with GRISTMILL_CLUSTER set, s3://BUCKET/PREFIX, or
+    /// https://HOST/PATH
     #[arg(default_value = "grist:///")]
     pub path: Location,
     /// Show permission bits, owner, size, number of targets and time

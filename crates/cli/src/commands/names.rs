@@ -2,7 +2,9 @@
 
 use std::process::ExitCode;
 
-use gristmill_client::{ClientError, Location, Url};
+use gristmill_client::{
+    ClientError, Location, OutsideContent as Content, OutsideEntry, SourceUrl, Url, list_outside,
+};
 use gristmill_runtime::ErrorKind;
 use gristmill_wire::action::{Entry, FileInfo};
 use serde_json::json;
@@ -23,6 +25,30 @@ pub(super) fn remote(location: &Location) -> Result<&Url, CliError> {
     })
 }
 
+/// Lists a folder of an object store or of a web server.
+fn ls_outside(url: &SourceUrl, args: &LsArgs) -> Result<ExitCode, CliError> {
+    let found: Vec<OutsideEntry> = list_outside(url)?.entries.into_iter().map(|(_, entry)| entry).collect();
+    if args.json {
+        let entry = |OutsideEntry { name, content }: &OutsideEntry| match content {
+            Content::Folder => json!({ "name": name, "kind": "directory" }),
+            Content::File(found) => json!({ "name": name, "kind": "file", "length": found.length }),
+            Content::Unreadable { why } => json!({ "name": name, "kind": "unreadable", "error": why }),
+        };
+        let entries: Vec<_> = found.iter().map(entry).collect();
+        return line(&json!({ "path": url.to_string(), "entries": entries }).to_string());
+    }
+    for OutsideEntry { name, content } in &found {
+        match content {
+            Content::Folder if args.long => line(&format!("{:>10}  {name}/", ""))?,
+            Content::Folder => line(&format!("{name}/"))?,
+            Content::File(found) if args.long => line(&format!("{:>10}  {name}", readable(found.length)))?,
+            Content::Unreadable { why } if args.long => line(&format!("{name}: {why}"))?,
+            _ => line(name)?,
+        };
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
 /// The time when a file was made; `None` for a file of an attached tree.
 pub(super) fn made(info: &FileInfo) -> Option<String> {
     (info.created > 0).then(|| utc_text(info.created))
@@ -30,6 +56,9 @@ pub(super) fn made(info: &FileInfo) -> Option<String> {
 
 /// Lists a directory, or one file.
 pub fn ls(args: &LsArgs) -> Result<ExitCode, CliError> {
+    if let Location::Outside(url) = &args.path {
+        return ls_outside(url, args);
+    }
     let url = remote(&args.path)?;
     let cluster = connect(url, args.reach)?;
     let found: Vec<Entry> = match cluster.list(&url.path) {
