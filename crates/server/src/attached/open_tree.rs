@@ -10,8 +10,9 @@ use gristmill_wire::action::{Amount, FileInfo};
 use gristmill_wire::{AttachedFile, FileMap, FileReader, TargetPlace, TreeSource};
 use ring::digest::{SHA256, digest};
 
+use crate::attached::entry::at_once;
 use crate::error::{Answer, Refusal};
-use crate::limits::{MAX_COUNTED, MAX_TREE_STRIPES, MIN_TREE_STRIPE};
+use crate::limits::{MAX_COUNTED, MAX_MARKERS, MAX_TREE_STRIPES, MIN_TREE_STRIPE};
 
 /// A tree as a user reads it.
 pub(super) struct OpenTree {
@@ -40,6 +41,7 @@ impl OpenTree {
         if self.backend.lists_below_at_once() {
             let found = self.backend.files_below(&folder, MAX_COUNTED as usize)?;
             found.iter().for_each(|(_, content)| count(&mut all, content));
+            all.files -= self.markers(&found)?;
             return Ok(all);
         }
         let (mut folders, mut counted) = (vec![(folder, 0)], 0u64);
@@ -66,6 +68,18 @@ impl OpenTree {
             }
         }
         Ok(all)
+    }
+
+    /// Number of the objects in a list that only stand for an empty folder: their names end with a '/', which lists do not show.
+    fn markers(&self, found: &[(Key, Content)]) -> Result<u64, BackendError> {
+        let empty =
+            found.iter().filter(|(_, content)| matches!(content, Content::File(file) if file.length == 0));
+        let empty: Vec<&Key> = empty.map(|(key, _)| key).take(MAX_MARKERS).collect();
+        let looked =
+            at_once(&empty, |key| matches!(self.backend.stat(key), Err(BackendError::NotFound { .. })));
+        let looked =
+            looked.map_err(|_| BackendError::Internal { what: "a thread that looks for folders failed" })?;
+        Ok(looked.into_iter().filter(|is_marker| *is_marker).count() as u64)
     }
 
     /// The key of a path in the tree.
