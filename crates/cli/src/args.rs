@@ -68,7 +68,7 @@ pub enum Command {
     Cp(CpArgs),
     /// Show the total size of files and directories of a cluster
     Du(DuArgs),
-    /// List the files of a directory of a cluster
+    /// List the files of a directory
     Ls(LsArgs),
     /// Show the size, owner and stripes of a file, or the contents of a directory
     Stat(StatArgs),

@@ -299,12 +299,14 @@ mod tests {
             "--require-identity",
             "--no-statistics",
             "--outside-sources=all",
+            "--mount-users=/etc/gristmill/users",
         ];
         let all = NodeArgs::augment_args(Command::new("serve"));
         assert_eq!(all.get_arguments().count(), given.len(), "every option is tried");
         let options = parse(&given.map(OsString::from));
         assert_eq!(parse(&options.arguments(true)), options);
-        assert_eq!(parse(&options.arguments(false)), NodeArgs { socket: None, ..options });
+        let of_others = NodeArgs { socket: None, mount_users: MountUsers::None, ..options.clone() };
+        assert_eq!(parse(&options.arguments(false)), of_others);
         let defaults = parse(&[]);
         assert_eq!(parse(&defaults.arguments(true)), defaults);
     }
