@@ -145,9 +145,9 @@ fn sql(statement: &'static str) -> impl FnOnce(&Path) {
 
 #[test]
 fn a_database_of_another_format_is_refused() {
-    let newer = changed(sql("PRAGMA user_version = 6"));
+    let newer = changed(sql("PRAGMA user_version = 7"));
     let error = Namespace::open(newer.path()).unwrap_err();
-    assert!(matches!(error, NamespaceError::NewerFormat { found: 6, known: 5 }), "{error}");
+    assert!(matches!(error, NamespaceError::NewerFormat { found: 7, known: 6 }), "{error}");
     for (what, dir) in [
         ("text", changed(|file| std::fs::write(file, "no database at all\n".repeat(99)).unwrap())),
         ("format", changed(sql("PRAGMA user_version = 0"))),
