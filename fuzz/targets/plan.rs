@@ -4,7 +4,7 @@
 use gristmill_fuzz as _;
 use gristmill_layout::Layout;
 use gristmill_peers::{Plan, Question};
-use gristmill_wire::{FileMap, InputSpec, FoldPlace, TargetPlace};
+use gristmill_wire::{AttachedFile, FileMap, FileReader, FoldPlace, InputSpec, TargetPlace, TreeSource};
 use libfuzzer_sys::fuzz_target;
 
 /// The next eight bytes as a number: the first says how many bits of the others count, so that small ones are common.
@@ -12,6 +12,12 @@ fn number(bytes: &mut &[u8]) -> u64 {
     let Some((eight, rest)) = bytes.split_first_chunk::<8>() else { return 0 };
     *bytes = rest;
     u64::from_le_bytes(*eight) >> (eight[0] % 64)
+}
+
+/// A file of an attached tree, which lies in one piece.
+fn attached() -> Box<AttachedFile> {
+    let tree = TreeSource { url: "file:///t".into(), ..TreeSource::default() };
+    Box::new(AttachedFile { tree, key: "f".into(), stamp: "1".into(), reader: FileReader::Everybody })
 }
 
 fuzz_target!(|bytes: &[u8]| {
@@ -25,6 +31,7 @@ fuzz_target!(|bytes: &[u8]| {
         first: (next() % 40) as u32,
         record: None,
         segments: false,
+        attached: (next() % 2 == 1).then(attached),
         targets: (0..(next() % 40) as u32)
             .map(|number| TargetPlace { number, address: format!("10.0.0.{number}:1"), version: 1 })
             .collect(),
