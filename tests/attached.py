@@ -3,8 +3,11 @@
 import shutil
 from pathlib import Path
 
+import netCDF4
+import numpy as np
 import pytest
 import web_servers
+import zarr
 
 
 class Mounted:
@@ -62,3 +65,20 @@ def made(kind, tmp_path_factory):
     folder = tmp_path_factory.mktemp(kind)
     # Other users must be able to reach a mount.
     return Mounted(folder) if kind == "mount" else WebServer(folder)
+
+
+def made_temperatures(folder):
+    """Makes the same variable as netCDF-4 whose chunks cross stripes (t.nc), and as Zarr of both versions. Returns its values."""
+    values = np.random.default_rng(7).normal(280, 10, (24, 340, 400)).astype("f4")
+    with netCDF4.Dataset(folder / "t.nc", "w") as file:
+        for name, length in zip("tyx", values.shape, strict=True):
+            file.createDimension(name, length)
+        file.createVariable("t", "f4", tuple("tyx"), zlib=True, complevel=1, chunksizes=(5, 170, 400))[:] = values
+    assert (folder / "t.nc").stat().st_size > 8 << 20
+    for version in (2, 3):
+        made = zarr.create_array(
+            folder / f"t{version}.zarr", name="t", shape=values.shape, chunks=(7, 170, 400), dtype="f4",
+            zarr_format=version, fill_value=0, dimension_names=tuple("tyx") if version == 3 else None,
+        )  # fmt: skip
+        made[:] = values
+    return values

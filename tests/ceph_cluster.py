@@ -10,10 +10,9 @@ import urllib.request
 import uuid
 from pathlib import Path
 
-import boto3
 from cluster import until
+from web_servers import S3Bucket
 
-REGION = "us-east-1"
 KEY, SECRET = "SOMEBODYOFTESTS", "a-secret-of-somebody"
 OTHER_KEY, OTHER_SECRET = "ANOTHEROFTESTS", "a-secret-of-another"
 
@@ -80,10 +79,8 @@ def missing():
     return [name for name in PROGRAMS if shutil.which(name) is None]
 
 
-class Ceph:
+class Ceph(S3Bucket):
     """A monitor, two daemons that keep their objects in memory, and a gateway with two users and a bucket of the first of them."""
-
-    bucket = "bucket"
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -97,7 +94,7 @@ class Ceph:
                 self._start_osd(number)
             self._on_free_ports(self._start_gateway)
             self._make_users()
-            self._make_bucket()
+            self.connect(self.endpoint, KEY, SECRET)
         except BaseException:
             self.end()
             raise
@@ -133,22 +130,6 @@ class Ceph:
         for key, secret in ((KEY, SECRET), (OTHER_KEY, OTHER_SECRET)):
             who = ("--uid", key.lower(), "--display-name", key, "--access-key", key, "--secret", secret)
             self._tool("radosgw-admin", "-c", self.config, "-n", "client.rgw", "user", "create", *who)
-
-    def _make_bucket(self):
-        self.env = {
-            "AWS_ENDPOINT_URL": self.endpoint,
-            "AWS_ACCESS_KEY_ID": KEY,
-            "AWS_SECRET_ACCESS_KEY": SECRET,
-            "AWS_REGION": REGION,
-        }
-        self.client = boto3.client(
-            "s3",
-            endpoint_url=self.endpoint,
-            region_name=REGION,
-            aws_access_key_id=KEY,
-            aws_secret_access_key=SECRET,
-        )
-        self.client.create_bucket(Bucket=self.bucket)
 
     def _configure(self, **ports):
         self.settings.update(ports)
@@ -224,13 +205,6 @@ class Ceph:
         self.gateway = self._child("radosgw", "-n", "client.rgw", ready=self._answers)
         assert self.gateway, self.said()
 
-    def url(self, key) -> str:
-        return f"s3://{self.bucket}/{key}"
-
-    def put(self, key, content, **how):
-        self.client.put_object(Bucket=self.bucket, Key=key, Body=content, **how)
-        return self.url(key)
-
     def put_in_parts(self, key, *parts):
         """Uploads an object as parts. All but the last have at least 5 MiB."""
         upload = self.client.create_multipart_upload(Bucket=self.bucket, Key=key)["UploadId"]
@@ -242,17 +216,8 @@ class Ceph:
         self.client.complete_multipart_upload(**names, MultipartUpload={"Parts": done})
         return self.url(key)
 
-    def put_folder(self, folder: Path, key):
-        for path in sorted(folder.rglob("*")):
-            if path.is_file():
-                self.put(f"{key}/{path.relative_to(folder)}", path.read_bytes())
-        return self.url(key)
-
     def tag(self, key) -> str:
         return self.client.head_object(Bucket=self.bucket, Key=key)["ETag"]
-
-    def remove(self, key):
-        self.client.delete_object(Bucket=self.bucket, Key=key)
 
     def _end(self, child):
         child.send_signal(signal.SIGCONT)

@@ -12,6 +12,7 @@ import urllib.request
 from base64 import b64encode
 from concurrent.futures import ThreadPoolExecutor
 
+import attached
 import netCDF4
 import numpy as np
 import pytest
@@ -90,18 +91,7 @@ def numbers():
 def temperatures(tmp_path_factory):
     """The same variable as netCDF-4 of more than one stripe, and as Zarr of both versions."""
     folder = tmp_path_factory.mktemp("made")
-    values = np.random.default_rng(7).normal(280, 10, (24, 340, 400)).astype("f4")
-    with netCDF4.Dataset(folder / "t.nc", "w") as file:
-        for name, length in zip("tyx", values.shape, strict=True):
-            file.createDimension(name, length)
-        file.createVariable("t", "f4", tuple("tyx"), zlib=True, complevel=1, chunksizes=(5, 170, 400))[:] = values
-    assert (folder / "t.nc").stat().st_size > 8 * MIB
-    for version in (2, 3):
-        made = zarr.create_array(
-            folder / f"t{version}.zarr", name="t", shape=values.shape, chunks=(7, 170, 400), dtype="f4",
-            zarr_format=version, fill_value=0, dimension_names=tuple("tyx") if version == 3 else None,
-        )  # fmt: skip
-        made[:] = values
+    attached.made_temperatures(folder)
     return folder
 
 

@@ -13,39 +13,36 @@ from cluster import until
 REGION, KEY, SECRET = "us-east-1", "somebody", "a-secret-of-somebody"
 
 
-class S3:
-    """A server with the protocol of S3 in this process, with one bucket."""
+class S3Bucket:
+    """A new bucket of a server with the protocol of S3."""
 
     bucket = "bucket"
 
-    def __init__(self):
+    def connect(self, endpoint, key, secret):
+        """Makes the bucket. `env` has the variables with which programs reach it."""
         import boto3
-        from moto.server import ThreadedMotoServer
 
-        self.server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-        self.server.start()
-        host, port = self.server.get_host_and_port()
-        self.endpoint = f"http://{host}:{port}"
+        self.endpoint = endpoint
         self.env = {
             "AWS_ENDPOINT_URL": self.endpoint,
-            "AWS_ACCESS_KEY_ID": KEY,
-            "AWS_SECRET_ACCESS_KEY": SECRET,
+            "AWS_ACCESS_KEY_ID": key,
+            "AWS_SECRET_ACCESS_KEY": secret,
             "AWS_REGION": REGION,
         }
         self.client = boto3.client(
             "s3",
             endpoint_url=self.endpoint,
             region_name=REGION,
-            aws_access_key_id=KEY,
-            aws_secret_access_key=SECRET,
+            aws_access_key_id=key,
+            aws_secret_access_key=secret,
         )
         self.client.create_bucket(Bucket=self.bucket)
 
     def url(self, key):
         return f"s3://{self.bucket}/{key}"
 
-    def put(self, key, content):
-        self.client.put_object(Bucket=self.bucket, Key=key, Body=content)
+    def put(self, key, content, **how):
+        self.client.put_object(Bucket=self.bucket, Key=key, Body=content, **how)
         return self.url(key)
 
     def put_folder(self, folder: Path, key):
@@ -56,6 +53,18 @@ class S3:
 
     def remove(self, key):
         self.client.delete_object(Bucket=self.bucket, Key=key)
+
+
+class S3(S3Bucket):
+    """A server with the protocol of S3 in this process, with one bucket."""
+
+    def __init__(self):
+        from moto.server import ThreadedMotoServer
+
+        self.server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+        self.server.start()
+        host, port = self.server.get_host_and_port()
+        self.connect(f"http://{host}:{port}", KEY, SECRET)
 
     def end(self):
         self.server.stop()

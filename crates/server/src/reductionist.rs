@@ -36,7 +36,7 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
     Router::new().route("/v2/{operation}", post(answer)).route("/v2/{operation}/", post(answer))
 }
 
-/// What a server with the protocol of S3 says about an object that does not exist.
+/// The reason why there is no object, in the words of S3.
 const S3_MISSING: &str = "the server does not have it (NoSuchKey, or NoSuchBucket)";
 
 /// An error in the form of Reductionist.

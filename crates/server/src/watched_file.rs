@@ -40,7 +40,7 @@ impl State {
     }
 }
 
-/// What was read last.
+/// The content that was read last, and the state of the file then.
 #[derive(Debug)]
 struct Known<T> {
     content: T,
