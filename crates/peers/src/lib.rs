@@ -48,6 +48,7 @@ mod receive_counter;
 mod retry_budget;
 mod scrub;
 mod short_requests;
+mod silence;
 mod tree;
 
 pub use array::{ArrayWork, ReserveMemory};
@@ -67,4 +68,5 @@ pub use put::WrittenFile;
 pub use question::{AT_CLIENT, ON_STORAGE, Question};
 pub use receive_counter::{ReceiveCounter, ReceiveCounts};
 pub use retry_budget::{MAX_BUSY_RETRIES, RETRY_WAIT, RetryBudget};
+pub use silence::ACTION_TIME;
 pub use tree::{groups, shards};

@@ -7,10 +7,13 @@ use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use gristmill_flight::{Action, FlightClient};
-use gristmill_runtime::{Allowance, RunError};
+use bytes::Bytes;
+use gristmill_flight::{Action, ActionResult, FlightClient};
+use gristmill_runtime::{Allowance, ErrorKind, RunError};
 use gristmill_transport::{Address, Dialer};
-use gristmill_wire::{Asker, MAX_FRAME_BYTES, MAX_REQUEST_BYTES, PASS_HEADER, VERIFY_HEADER, action};
+use gristmill_wire::{
+    Asker, MAX_FRAME_BYTES, MAX_REQUEST_BYTES, PASS_HEADER, VERIFY_HEADER, action, action::names,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::runtime::Handle;
@@ -18,10 +21,11 @@ use tonic::metadata::{Ascii, MetadataValue};
 use tonic::transport::Channel;
 
 use crate::ReceiveCounter;
-use crate::error::{transport_error, unavailable};
+use crate::error::transport_error;
 use crate::failed_request::FailedRequest;
 use crate::layouts::Layouts;
 use crate::placement::{Machine, RecentLoads};
+use crate::silence::while_alive;
 
 /// Most bytes that gRPC and Arrow add to a frame.
 const ENVELOPE_BYTES: usize = 1 << 20;
@@ -208,16 +212,15 @@ impl Peers {
         self.call(address, name, body, pass).await.map_err(|failure| failure.error)
     }
 
-    async fn call<Q: Serialize, R: DeserializeOwned>(
+    /// Sends an action and reads its answer.
+    async fn send(
         &self,
         address: &str,
         name: &str,
-        body: &Q,
+        body: Bytes,
         identity: Option<(&'static str, MetadataValue<Ascii>)>,
-    ) -> Result<R, FailedRequest> {
-        let body = action::encode(body).map_err(RunError::from)?;
-        let action = Action { r#type: name.to_owned(), body: body.into() };
-        let mut request = tonic::Request::new(action);
+    ) -> Result<Option<ActionResult>, FailedRequest> {
+        let mut request = tonic::Request::new(Action { r#type: name.to_owned(), body });
         if let Some((header, value)) = identity {
             request.metadata_mut().insert(header, value);
         }
@@ -229,13 +232,24 @@ impl Peers {
             while answers.message().await?.is_some() {}
             Ok::<_, tonic::Status>(answer)
         };
-        let answer = match tokio::time::timeout(self.stall, call).await {
-            Err(_) => {
-                let why = format_args!("no answer in {} s", self.stall.as_secs_f64());
-                return Err(FailedRequest { error: unavailable(address, why), begun: true, silent: true });
-            }
-            Ok(answer) => answer.map_err(|status| FailedRequest::from_status(address, &status))?,
+        call.await.map_err(|status| FailedRequest::from_status(address, &status))
+    }
+
+    async fn call<Q: Serialize, R: DeserializeOwned>(
+        &self,
+        address: &str,
+        name: &str,
+        body: &Q,
+        identity: Option<(&'static str, MetadataValue<Ascii>)>,
+    ) -> Result<R, FailedRequest> {
+        let body = action::encode(body).map_err(RunError::from)?.into();
+        let call = self.send(address, name, body, identity.clone());
+        let ping = || async {
+            let answer = self.send(address, names::PING, Bytes::new(), identity.clone()).await;
+            answer.map_or_else(|failed| failed.error.kind() != ErrorKind::Unavailable, |_| true)
         };
+        let answer = while_alive(address, self.stall, call, ping);
+        let answer = answer.await??;
         let answer = answer.map(|answer| answer.body).unwrap_or_default();
         Ok(action::decode("answer", &answer).map_err(RunError::from)?)
     }
