@@ -126,6 +126,16 @@ pub trait Backend: Send + Sync {
         }
     }
 
+    /// Lists up to `limit` names (at most [`MAX_LIST_PAGE`]) below a folder, from the beginning or from the `next` of a page. Storage
+    /// with one list for all levels gives the files of all of them: a name has a `/` between its parts then, and folders are left out.
+    /// Other storage gives one level. A folder in a page was not entered, so a list of its own gives its files.
+    ///
+    /// # Errors
+    /// It fails as [`list`](Backend::list) does.
+    fn list_below(&self, folder: &Key, from: Option<&str>, limit: usize) -> Result<Page> {
+        self.list(folder, from, limit)
+    }
+
     /// Lists everything below a folder that is not a folder, at most `most`, in the order of the bytes of keys.
     ///
     /// # Errors
@@ -138,28 +148,35 @@ pub trait Backend: Send + Sync {
             if depth > MAX_DEPTH {
                 return Err(BackendError::TooDeep { name: format!("{}/{folder}", self.name()) });
             }
-            let entries = self.list_all(&folder, most).map_err(|error| match error {
-                BackendError::NotFound { name } if depth > 0 => BackendError::Changed { name },
-                error => error,
-            })?;
-            for entry in entries {
-                let key = folder.join(&entry.name)?;
-                match entry.content {
-                    Content::Folder => folders.push((key, depth + 1)),
-                    content => found.push((key, content)),
+            let mut from: Option<String> = None;
+            loop {
+                let page = self.list_below(&folder, from.as_deref(), MAX_LIST_PAGE);
+                let page = page.map_err(|error| match error {
+                    BackendError::NotFound { name } if depth > 0 => BackendError::Changed { name },
+                    error => error,
+                })?;
+                for entry in page.entries {
+                    let key = folder.join(&entry.name)?;
+                    match entry.content {
+                        Content::Folder => folders.push((key, depth + 1)),
+                        content => found.push((key, content)),
+                    }
                 }
-            }
-            // Each level has at most `most` folders, so this bounds those that wait, too.
-            if found.len() > most {
-                return Err(BackendError::TooMany { name: self.name(), most });
+                if found.len() > most || folders.len() > most {
+                    return Err(BackendError::TooMany { name: self.name(), most });
+                }
+                from = page.next;
+                if from.is_none() {
+                    break;
+                }
             }
         }
         found.sort_unstable_by(|one, other| one.0.cmp(&other.0));
         Ok(found)
     }
 
-    /// Whether [`files_below`](Backend::files_below) takes fewer requests than a list of each folder.
-    fn lists_below_at_once(&self) -> bool {
+    /// Whether a folder exists only as a part of the names of its files.
+    fn folders_are_names(&self) -> bool {
         false
     }
 

@@ -39,6 +39,7 @@ macro_rules! backend_suite {
                 lists_have_one_level,
                 lists_come_in_pages,
                 files_below_a_folder_are_listed,
+                lists_below_a_folder_come_in_pages,
                 expected_ranges_are_read,
                 a_new_content_has_a_new_version,
                 a_file_that_is_replaced_is_never_mixed,
@@ -291,6 +292,45 @@ pub fn files_below_a_folder_are_listed(fixture: &dyn Fixture) {
     assert_eq!(below("").len(), 5);
     assert!(matches!(backend.files_below(&Key::ROOT, 4), Err(BackendError::TooMany { most: 4, .. })));
     assert!(matches!(backend.files_below(&key("b"), 4), Err(BackendError::NotFound { .. })));
+}
+
+/// Pages of any size give each file below a folder once. A folder that a page names is listed by itself.
+pub fn lists_below_a_folder_come_in_pages(fixture: &dyn Fixture) {
+    let all = ["b", "d/0", "d/1-x/0", "d/1.x", "d/1/0", "d/1/1/2", "d/1/empty", "d/2/0", "d/a/b/c/d", "e/0"];
+    for name in all {
+        fixture.put(&key(name), &noise(10, if name.ends_with("empty") { 0 } else { 3 }));
+    }
+    let backend = fixture.backend();
+    for limit in 1..=all.len() + 1 {
+        let (mut found, mut folders) = (Vec::new(), vec![key("d")]);
+        while let Some(folder) = folders.pop() {
+            let mut from: Option<String> = None;
+            loop {
+                let page = backend.list_below(&folder, from.as_deref(), limit).unwrap();
+                assert!(page.entries.len() <= limit);
+                for entry in page.entries {
+                    let key = folder.join(&entry.name).unwrap();
+                    match entry.content {
+                        Content::Folder => folders.push(key),
+                        Content::File(state) => {
+                            assert_eq!(backend.stat(&key).unwrap(), state);
+                            found.push(key.to_string());
+                        }
+                        content => panic!("{key}: {content:?}"),
+                    }
+                }
+                from = page.next;
+                if from.is_none() {
+                    break;
+                }
+            }
+        }
+        found.sort_unstable();
+        assert_eq!(found, all[1..all.len() - 1], "pages of {limit}");
+    }
+    assert!(matches!(backend.list_below(&key("f"), None, 5), Err(BackendError::NotFound { .. })));
+    let file = backend.list_below(&key("b"), None, 5);
+    assert!(matches!(file, Err(BackendError::WrongKind { .. } | BackendError::NotFound { .. })), "{file:?}");
 }
 
 /// Ranges that were announced are read as others are, and others too.

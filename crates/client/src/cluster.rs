@@ -181,30 +181,35 @@ impl Cluster {
     /// It fails if there is no such directory, and if the entry node cannot be reached, does not answer or refuses.
     pub fn list(&self, path: &str) -> Result<Vec<Entry>, ClientError> {
         let mut entries: Vec<Entry> = Vec::new();
-        let mut list = List { path: path.to_owned(), ..List::default() };
-        loop {
-            let page: Listing = self.wait(names::LIST, &list)?;
-            let empty = page.entries.is_empty();
+        self.pages(names::LIST, path, &mut |page| {
             entries.extend(page.entries);
-            match page.next {
-                // An attached tree has the order of its storage.
-                Some(next) => (list.after, list.from) = (None, Some(next)),
-                None => (list.after, list.from) = (entries.last().map(|entry| entry.name.clone()), None),
-            }
-            if !page.more || empty && list.from.is_none() {
-                entries.sort_by(|one, other| one.name.cmp(&other.name));
-                return Ok(entries);
-            }
-        }
+            Ok(())
+        })?;
+        // An attached tree has the order of its storage.
+        entries.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(entries)
     }
 
-    /// Returns whether lists of a directory have all its files. Web servers do not promise that.
-    ///
-    /// # Errors
-    /// It fails if there is no such directory, and if the entry node cannot be reached, does not answer or refuses.
-    pub fn lists_everything(&self, path: &str) -> Result<bool, ClientError> {
-        let page: Listing = self.wait(names::LIST, &List { path: path.to_owned(), ..List::default() })?;
-        Ok(!page.may_lack_names)
+    /// Gives the pages of a list to `each`. The list is that of one level of a directory or of all, as the name of the action says.
+    pub(crate) fn pages(
+        &self,
+        action: &str,
+        path: &str,
+        each: &mut dyn FnMut(Listing) -> Result<(), ClientError>,
+    ) -> Result<(), ClientError> {
+        let mut list = List { path: path.to_owned(), ..List::default() };
+        loop {
+            let mut page: Listing = self.wait(action, &list)?;
+            match page.next.take() {
+                Some(next) => (list.after, list.from) = (None, Some(next)),
+                None => (list.after, list.from) = (page.entries.last().map(|entry| entry.name.clone()), None),
+            }
+            let is_last = !page.more || page.entries.is_empty() && list.from.is_none();
+            each(page)?;
+            if is_last {
+                return Ok(());
+            }
+        }
     }
 
     /// Returns whether there is a directory of this name. It takes one request for a directory of any size.

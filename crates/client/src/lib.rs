@@ -54,6 +54,7 @@ mod remote_put_many;
 mod remote_run;
 mod remote_tree;
 mod remote_trees;
+mod remote_walk;
 mod scrub;
 mod staged_folder;
 

@@ -1,9 +1,9 @@
 //! Files below a directory of a cluster: as a tree for the reader of a format, opened together, and copied from a
 //! folder.
 
-use std::collections::HashSet;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::stream::{self, StreamExt};
 use gristmill_format::{
@@ -16,6 +16,7 @@ use gristmill_wire::action::{MAX_BATCH, Opened, PathRequest, names};
 
 use crate::array::{ArrayPlan, ArrayQuestion, PartsSource, Share, plan_dataset, read_dataset, shares};
 use crate::file_states::{FileStates, check_listed};
+use crate::remote_walk::{MAX_LEVELS, Walk};
 use crate::{ClientError, Cluster};
 
 /// Names of the files that make a folder a Zarr folder.
@@ -23,9 +24,6 @@ pub(crate) const OF_ZARR: [&str; 3] = ["zarr.json", ".zarray", ".zgroup"];
 
 /// Messages that open files, at once.
 const OPENING: usize = 4;
-
-/// Most levels of directories.
-const MAX_LEVELS: usize = 64;
 
 /// A file or a directory of a cluster that holds variables.
 pub struct RemoteDataset {
@@ -110,12 +108,11 @@ impl Cluster {
             }
             Err(ClientError::Run(error)) if error.kind() == ErrorKind::NotFound && self.is_zarr(&path) => {
                 let states = FileStates::default();
-                let lists_everything = self.lists_everything(&join(&path, ""))?;
                 let tree = ClusterTree {
                     cluster: self.clone(),
                     root: path.clone(),
                     states: states.clone(),
-                    lists_everything,
+                    lacks_names: AtomicBool::new(false),
                 };
                 let dataset = Arc::new(open_tree(Arc::new(tree))?);
                 Ok(RemoteDataset { dataset, cluster, path, states, opened: None })
@@ -164,81 +161,6 @@ impl Cluster {
         let each = opened.into_iter().map(|one| (one.info.file, one.grant.as_str().into()));
         Ok(Files::several(each.collect())?)
     }
-
-    /// Returns all files below a directory: their paths below it, in ascending order, and their lengths.
-    pub(crate) fn files_in(&self, directory: &str) -> Result<Vec<(String, u64)>, ClientError> {
-        self.files_of_folders(directory, &|_| true)
-    }
-
-    /// Returns all files below a directory, as [`files_in`](Cluster::files_in) does, but none of attached trees below it.
-    pub(crate) fn own_files_in(&self, directory: &str) -> Result<Vec<(String, u64)>, ClientError> {
-        let trees: HashSet<String> = self.trees()?.into_iter().map(|tree| tree.path).collect();
-        self.files_of_folders(directory, &|folder| !trees.contains(folder))
-    }
-
-    fn files_of_folders(
-        &self,
-        directory: &str,
-        enters: &dyn Fn(&str) -> bool,
-    ) -> Result<Vec<(String, u64)>, ClientError> {
-        let mut found = self.walk(directory, "", 0, &FileStates::default(), &|_| true, enters)?;
-        found.sort_unstable();
-        Ok(found)
-    }
-
-    /// Returns all files below a directory, with their paths below it. A name that is neither file nor directory is an
-    /// error if it `matters`. Directories that it does not `enter` are left out.
-    fn walk(
-        &self,
-        root: &str,
-        folder: &str,
-        level: usize,
-        states: &FileStates<String>,
-        matters: &dyn Fn(&str) -> bool,
-        enters: &dyn Fn(&str) -> bool,
-    ) -> Result<Vec<(String, u64)>, ClientError> {
-        FormatError::limit("levels of directories", level as u64, MAX_LEVELS as u64)?;
-        let mut found = Vec::new();
-        let below = if folder.is_empty() { root.to_owned() } else { join(root, folder) };
-        let listed = self.list(&join(&below, "")).map_err(|error| match error {
-            // It was there when the folder above was listed.
-            ClientError::Run(error) if level > 0 && error.kind() == ErrorKind::NotFound => {
-                let message = format!("{below} was removed while it was listed; start over");
-                ClientError::Run(RunError::Remote { kind: ErrorKind::Stale, message })
-            }
-            error => error,
-        });
-        for entry in listed? {
-            if !is_one_name(&entry.name) {
-                let message =
-                    format!("a node lists {:?} in {below}, which is not the name of a file", entry.name);
-                return Err(RunError::Remote { kind: ErrorKind::Failed, message }.into());
-            }
-            let key = if folder.is_empty() { entry.name } else { format!("{folder}/{}", entry.name) };
-            match entry.info {
-                None if let Some(why) = entry.unreadable => {
-                    if key.rsplit('/').next().is_some_and(matters) {
-                        return Err(RunError::Remote { kind: ErrorKind::Failed, message: why }.into());
-                    }
-                }
-                Some(info) => {
-                    states.check(&key, info.file.id)?;
-                    found.push((key, info.file.length));
-                }
-                None if !enters(&join(root, &key)) => {}
-                None => found.extend(self.walk(root, &key, level + 1, states, matters, enters)?),
-            }
-            FormatError::limit("files", found.len() as u64, MAX_FILES as u64)?;
-        }
-        Ok(found)
-    }
-}
-
-/// Returns whether a name is that of a single file or directory, and does not lead out of its directory. Nodes send
-/// these names, and files of this machine are written under them.
-fn is_one_name(name: &str) -> bool {
-    let mut parts = Path::new(name).components();
-    matches!((parts.next(), parts.next()), (Some(Component::Normal(part)), None) if part == name)
 }
 
 /// The files below a directory of a cluster.
@@ -246,7 +168,8 @@ struct ClusterTree {
     cluster: Cluster,
     root: String,
     states: FileStates<String>,
-    lists_everything: bool,
+    /// Whether a list may have lacked names.
+    lacks_names: AtomicBool,
 }
 
 fn failed(what: &str, error: impl std::error::Error + Send + Sync + 'static) -> FormatError {
@@ -255,7 +178,7 @@ fn failed(what: &str, error: impl std::error::Error + Send + Sync + 'static) -> 
 
 impl Tree for ClusterTree {
     fn lists_everything(&self) -> bool {
-        self.lists_everything
+        !self.lacks_names.load(Ordering::Relaxed)
     }
 
     fn open(&self, key: &str) -> Result<Option<Arc<dyn Source>>, FormatError> {
@@ -274,11 +197,12 @@ impl Tree for ClusterTree {
     fn list(&self, folder: &str) -> Result<Vec<(String, u64)>, FormatError> {
         let known = self.states.known_below(folder);
         // Without its file a chunk would count as not stored, and read as the fill value. Other names do not matter.
-        match self.cluster.walk(&self.root, folder, 0, &self.states, &is_zarr_name, &|_| true) {
-            Ok(mut found) => {
-                found.sort_unstable();
-                check_listed(&known, found.iter().map(|(key, _)| key.as_str()))?;
-                Ok(found)
+        let walk = Walk { states: &self.states, matters: &is_zarr_name, enters: &|_| true };
+        match self.cluster.walk(&self.root, folder, &walk) {
+            Ok(walked) => {
+                self.lacks_names.fetch_or(walked.lacks_names, Ordering::Relaxed);
+                check_listed(&known, walked.files.iter().map(|(key, _)| key.as_str()))?;
+                Ok(walked.files)
             }
             Err(ClientError::Run(error)) if error.kind() == ErrorKind::NotFound => {
                 check_listed(&known, std::iter::empty())?;
@@ -330,19 +254,4 @@ fn below(
         }
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_one_name;
-
-    #[test]
-    fn names_that_lead_elsewhere_are_none() {
-        for name in ["a", ".zarray", "0.0", "a b", "\u{fc}"] {
-            assert!(is_one_name(name), "{name}");
-        }
-        for name in ["", ".", "..", "/", "/etc", "../a", "a/b", "a/", "./a"] {
-            assert!(!is_one_name(name), "{name}");
-        }
-    }
 }

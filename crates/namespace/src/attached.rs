@@ -186,6 +186,23 @@ pub(crate) fn tree_below(connection: &Connection, dir: &DirPath) -> Result<Optio
     key.map(|key| FilePath::from_key(&key)).transpose()
 }
 
+/// Returns the first trees below a directory with keys from `start` on.
+pub(crate) fn trees_from(
+    connection: &Connection,
+    dir: &DirPath,
+    start: &str,
+    limit: usize,
+) -> Result<Vec<FilePath>> {
+    let mut statement = connection
+        .prepare_cached("SELECT path FROM trees WHERE path >= ? AND path < ? ORDER BY path LIMIT ?")?;
+    let mut rows = statement.query(params![start, dir.prefix_end(), limit as i64])?;
+    let mut trees = Vec::new();
+    while let Some(row) = rows.next()? {
+        trees.push(FilePath::from_key(row.get_ref(0)?.as_str().map_err(wrong_type)?)?);
+    }
+    Ok(trees)
+}
+
 /// Returns the names in a directory that lead to trees, after the name `after`.
 pub(crate) fn tree_names(connection: &Connection, dir: &DirPath, after: Option<&str>) -> Result<Vec<String>> {
     let prefix = dir.prefix();

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use crate::{FileId, FilePath, Mode, Principal, TargetId};
+use crate::{DirPath, FileId, FilePath, Mode, Principal, TargetId};
 
 /// A storage target of the cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,6 +120,19 @@ impl ListEntry {
         match self {
             Self::Dir(name) => name,
             Self::File(file) => file.path.name(),
+        }
+    }
+
+    /// The path below the directory of which all levels were listed.
+    #[must_use]
+    pub fn path_below(&self, dir: &DirPath) -> &str {
+        match self {
+            Self::Dir(path) => path,
+            Self::File(file) => {
+                let prefix = if dir.is_root() { "" } else { dir.as_str() };
+                let below = file.path.as_str().strip_prefix(prefix).unwrap_or_default();
+                below.strip_prefix('/').unwrap_or(below)
+            }
         }
     }
 }

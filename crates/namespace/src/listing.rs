@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, params};
 
-use crate::attached::{tree_below, tree_names};
+use crate::attached::{tree_below, tree_names, trees_from};
 use crate::owner::not_found;
 use crate::path::{AFTER_SEPARATOR, SEPARATOR, check_name};
 use crate::rows::{COLUMNS, Row, wrong_type};
@@ -55,6 +55,55 @@ impl Namespace {
             Ok(entries)
         })
     }
+
+    /// Returns up to `limit` files on all levels below `dir` (at most [`MAX_LIST_PAGE`]) after the path `after` below it, in
+    /// bytewise order of the lists of their names. An empty answer is the end. An attached tree is listed as a directory, by
+    /// its path below `dir`, without its files. Directories have no permissions: all users see all names.
+    ///
+    /// # Errors
+    /// Returns [`NotFound`](NamespaceError::NotFound) if no file and no tree lies in `dir`, unless it is `/`;
+    /// [`InvalidPath`](NamespaceError::InvalidPath) if `after` is not a path below a directory; or a failure of the system.
+    pub fn list_below(&self, dir: &DirPath, after: Option<&str>, limit: usize) -> Result<Vec<ListEntry>> {
+        let limit = limit.min(MAX_LIST_PAGE);
+        let start = match after {
+            // Of a path that follows directly, the key has the lowest character more.
+            Some(below) => {
+                FilePath::parse(&format!("{}/{below}", dir.as_str().trim_end_matches('/')))?.key() + "\0"
+            }
+            None => dir.prefix(),
+        };
+        self.readers.with(|connection| {
+            let mut found = files_from(connection, dir, &start, limit)?;
+            for path in trees_from(connection, dir, &start, limit)? {
+                let (key, prefix) = (path.key(), dir.prefix());
+                let name = key.strip_prefix(&prefix).unwrap_or_default().replace(SEPARATOR, "/");
+                found.push((key, ListEntry::Dir(name)));
+            }
+            found.sort_by(|one, other| one.0.cmp(&other.0));
+            found.truncate(limit);
+            if found.is_empty() && !dir.is_root() && !directory_exists(connection, dir)? {
+                return Err(NamespaceError::NotFound { path: dir.to_string() });
+            }
+            Ok(found.into_iter().map(|(_, entry)| entry).collect())
+        })
+    }
+}
+
+/// Files below a directory with keys from `start` on.
+fn files_from(
+    connection: &Connection,
+    dir: &DirPath,
+    start: &str,
+    limit: usize,
+) -> Result<Vec<(String, ListEntry)>> {
+    let mut statement = connection.prepare_cached(&range_query())?;
+    let mut rows = statement.query(params![start, dir.prefix_end(), limit as i64])?;
+    let mut files = Vec::new();
+    while let Some(row) = rows.next()? {
+        let file = Row::read(row)?.entry()?;
+        files.push((file.path.key(), ListEntry::File(file)));
+    }
+    Ok(files)
 }
 
 fn range_query() -> String {

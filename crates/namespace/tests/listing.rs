@@ -4,7 +4,7 @@
 mod cluster;
 
 use cluster::{Cluster, cluster, file, path, who};
-use gristmill_namespace::{Access, DirPath, MAX_LIST_PAGE, NamespaceError};
+use gristmill_namespace::{Access, DirPath, MAX_LIST_PAGE, Mode, NamespaceError};
 
 fn with_files(paths: &[&str]) -> Cluster {
     let cluster = cluster();
@@ -39,6 +39,37 @@ fn one_level_is_listed_in_the_order_of_names() {
     assert_eq!(cluster.names("/", Some("a "), 2).unwrap(), ["a b", "a-b"]);
     assert_eq!(cluster.names("/", Some("ab"), 2).unwrap(), ["b", "ä"]);
     assert_eq!(cluster.names("/", None, 0).unwrap(), [""; 0]);
+}
+
+#[test]
+fn all_levels_are_listed_in_pages() {
+    let cluster = with_files(&["/a/x", "/a/y/z", "/a/y-1", "/a/y/0/1", "/ab", "/a.c/d", "/a/t-0"]);
+    let tree = cluster.namespace.attach(&who("boss"), &path("/a/t/u"), "{}", Mode::new(0o444).unwrap());
+    tree.unwrap();
+    let pages = |dir: &str, limit: usize| {
+        let (dir, mut found, mut after) = (DirPath::parse(dir).unwrap(), Vec::new(), None);
+        loop {
+            let page = cluster.namespace.list_below(&dir, after.as_deref(), limit).unwrap();
+            assert!(page.len() <= limit);
+            let paths: Vec<_> = page.iter().map(|entry| entry.path_below(&dir).to_owned()).collect();
+            let Some(last) = paths.last() else { return found };
+            after = Some(last.clone());
+            found.extend(paths);
+        }
+    };
+    for limit in 1..10 {
+        assert_eq!(pages("/a", limit), ["t/u", "t-0", "x", "y/0/1", "y/z", "y-1"], "pages of {limit}");
+        assert_eq!(pages("/a/y/", limit), ["0/1", "z"]);
+        assert_eq!(pages("/", limit), ["a/t/u", "a/t-0", "a/x", "a/y/0/1", "a/y/z", "a/y-1", "a.c/d", "ab"]);
+    }
+    for missing in ["/b", "/a/x", "/a/t/u/v"] {
+        let listed = cluster.namespace.list_below(&DirPath::parse(missing).unwrap(), None, 5);
+        assert!(matches!(listed, Err(NamespaceError::NotFound { .. })), "{missing}: {listed:?}");
+    }
+    for after in ["", "/x", "x/", "../a"] {
+        let listed = cluster.namespace.list_below(&DirPath::parse("/a").unwrap(), Some(after), 5);
+        assert!(matches!(listed, Err(NamespaceError::InvalidPath { .. })), "{after:?}: {listed:?}");
+    }
 }
 
 #[test]

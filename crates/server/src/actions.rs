@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use crate::attached::see;
 use crate::error::{Answer, Refusal};
 use crate::join::admit;
+use crate::listing::Levels;
 use crate::shared::Shared;
 
 /// A management action.
@@ -32,7 +33,7 @@ const fn action(name: &'static str, what: &'static str, answer: fn(&Call<'_>) ->
 }
 
 /// All actions: the node answers them, and lists them in errors and in ListActions.
-pub(crate) const ACTIONS: [Action; 22] = [
+pub(crate) const ACTIONS: [Action; 23] = [
     action(names::OPEN, "a file and a grant to read it", |call| {
         reply(&call.shared.open(call.principal, &call.read::<action::Open>()?.path)?)
     }),
@@ -43,7 +44,10 @@ pub(crate) const ACTIONS: [Action; 22] = [
         reply(&call.shared.stat(call.principal, &call.read::<action::PathRequest>()?.path)?)
     }),
     action(names::LIST, "the names of a directory", |call| {
-        reply(&call.shared.list(call.principal, &call.read()?)?)
+        reply(&call.shared.list(call.principal, &call.read()?, Levels::One)?)
+    }),
+    action(names::LIST_BELOW, "the files on all levels below a directory", |call| {
+        reply(&call.shared.list(call.principal, &call.read()?, Levels::All)?)
     }),
     action(names::CREATE, "begins a put", |call| reply(&call.shared.create(call.principal, &call.read()?)?)),
     action(names::COMMIT, "makes what was put visible", |call| {

@@ -15,6 +15,7 @@ use gristmill_wire::{FileMap, GRANT_SECONDS, Grant, Rights, TargetPlace};
 use crate::attached::at_once;
 use crate::error::{Answer, Refusal};
 use crate::limits::PUT_LEASE;
+use crate::listing::Levels;
 use crate::puts::outcome;
 use crate::shared::{Shared, now};
 
@@ -120,15 +121,22 @@ impl Shared {
 
     /// Lists the names of a directory, with information about its files. This needs no right to read the files, except in
     /// an attached tree.
-    pub fn list(&self, principal: &Principal, list: &List) -> Answer<Listing> {
+    pub fn list(&self, principal: &Principal, list: &List, levels: Levels) -> Answer<Listing> {
         let addresses = self.addresses()?;
-        if let Some(listing) = self.list_attached(principal, list, &addresses)? {
+        if let Some(listing) = self.list_attached(principal, list, levels, &addresses)? {
             return Ok(listing);
         }
-        let found = self.namespace()?.list(&DirPath::parse(&list.path)?, list.after.as_deref(), LIST_PAGE)?;
+        let (namespace, dir, after) = (self.namespace()?, DirPath::parse(&list.path)?, list.after.as_deref());
+        let found = match levels {
+            Levels::One => namespace.list(&dir, after, LIST_PAGE)?,
+            Levels::All => namespace.list_below(&dir, after, LIST_PAGE)?,
+        };
         let more = found.len() == LIST_PAGE;
         let entry = |found: ListEntry| Entry {
-            name: found.name().to_owned(),
+            name: match levels {
+                Levels::One => found.name().to_owned(),
+                Levels::All => found.path_below(&dir).to_owned(),
+            },
             info: match found {
                 ListEntry::Dir(_) => None,
                 ListEntry::File(file) => Some(info(&file, &addresses)),

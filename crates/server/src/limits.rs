@@ -349,6 +349,3 @@ pub const MAX_KNOWN_USERS: usize = 10_000;
 
 /// Most bytes of memory of a reduction of a chunk that a thread of the connections does itself.
 pub const INLINE_REDUCTION: u64 = 1 << 20;
-
-/// Most empty objects of a bucket that are looked at for the size of a folder. They may only stand for an empty folder.
-pub const MAX_MARKERS: usize = 256;

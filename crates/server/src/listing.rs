@@ -14,6 +14,15 @@ use crate::limits::PAGE_BYTES;
 use crate::memory::Room;
 use crate::shared::Shared;
 
+/// Levels of a directory that a list names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Levels {
+    /// The names in the directory.
+    One,
+    /// The files below it, as far as one list gives them.
+    All,
+}
+
 /// Pages of the names of a directory, up to the bound of a listing.
 pub(crate) struct Pages {
     shared: Arc<Shared>,
@@ -49,7 +58,7 @@ impl Pages {
             return Ok(None);
         }
         let (shared, principal, list) = (self.shared.clone(), self.principal.clone(), self.list.clone());
-        let page = blocking(move || shared.list(&principal, &list)).await?;
+        let page = blocking(move || shared.list(&principal, &list, Levels::One)).await?;
         self.list.after = page.entries.last().map(|entry| entry.name.clone());
         self.list.from = page.next;
         self.left = self.left.saturating_sub(page.entries.len());

@@ -1,27 +1,33 @@
 //! Object stores: S3, Google Cloud Storage and Azure, through the crate `object_store`.
 
 use std::cmp::Ordering;
-use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use futures_util::{FutureExt, StreamExt};
+use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
 use gristmill_backend::{
     Backend, BackendError, Content, Entry, Found, Key, Kind, MAX_LIST_PAGE, Object, Page, Result, Stamp,
 };
 use object_store::list::{PaginatedListOptions, PaginatedListStore};
-use object_store::path::Path;
+use object_store::path::{Error as PathError, Path};
 use object_store::{GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt};
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
+use crate::SourceUrl;
 use crate::driver::Driver;
 use crate::object::{Fetch, Folder, RemoteObject, TakeBytes};
 use crate::retry::repeat;
 use crate::store_error::{explain, explain_list};
-use crate::{MAX_LISTED, SourceUrl};
+
+/// Letters that names of files do not have.
+const NO_PATH: &AsciiSet = &CONTROLS.add(b'/').add(b'%');
 
 /// Most pages of one list, with [`MAX_LIST_PAGE`] names each.
 const MAX_PAGES: usize = 1 << 16;
+
+/// Empty objects that are looked at at once, to tell files from markers of folders.
+const LOOKS_AT_ONCE: usize = 16;
 
 /// The operations of the client of any object store.
 pub(crate) trait Store: ObjectStore + PaginatedListStore {}
@@ -53,10 +59,16 @@ impl Bucket {
     }
 
     /// One page of the answers of the store.
-    async fn page(&self, prefix: &str, listing: PaginatedListOptions) -> Result<StorePage> {
+    async fn page(&self, prefix: &str, listing: PaginatedListOptions) -> Result<Answer> {
         let from = listing.offset.clone();
         let listed = self.store.list_paginated((!prefix.is_empty()).then_some(prefix), listing).await;
-        let listed = listed.map_err(|error| explain_list(&self.root, error))?;
+        let listed = match listed {
+            Ok(listed) => listed,
+            Err(object_store::Error::InvalidPath {
+                source: PathError::EmptySegment { path } | PathError::BadSegment { path, .. },
+            }) => return Ok(Answer::NoPath(path)),
+            Err(error) => return Err(explain_list(&self.root, error)),
+        };
         let below = |path: &Path| {
             let rest = path.as_ref().strip_prefix(prefix)?;
             (!rest.is_empty()).then(|| rest.to_owned())
@@ -79,10 +91,26 @@ impl Bucket {
                 names.push(Listed { cursor: format!("{name}/"), name, content: Content::Folder });
             }
         }
-        names.sort_unstable_by(|one, other| one.cursor.cmp(&other.cursor));
+        // A list of all levels has no folders, and is in order. Markers would lose their place.
+        if !listed.result.common_prefixes.is_empty() {
+            names.sort_unstable_by(|one, other| one.cursor.cmp(&other.cursor));
+        }
         let last = listed.result.objects.iter().map(|meta| meta.location.as_ref()).max().map(str::to_owned);
         let rows = listed.result.objects.len() + listed.result.common_prefixes.len();
-        Ok(StorePage { names, rows, last, token: listed.page_token })
+        Ok(Answer::Page(StorePage { names, rows, last, token: listed.page_token }))
+    }
+
+    /// The page with one name that is no path here: it has an empty part, or a line break. The crate refuses pages with such a name.
+    fn page_of_no_path(&self, prefix: &str, path: String) -> StorePage {
+        let cursor = path.strip_prefix(prefix).unwrap_or(&path).to_owned();
+        let name = utf8_percent_encode(&cursor, NO_PATH).to_string();
+        let why = format!(
+            "{}/{} is the name of an object that cannot be a path here; rename it",
+            self.root.with_key(Key::ROOT).to_string().trim_end_matches('/'),
+            path.escape_debug()
+        );
+        let names = vec![Listed { name, cursor, content: Content::Unreadable { why } }];
+        StorePage { names, rows: 1, last: Some(path), token: None }
     }
 
     fn disorder(&self, why: &'static str) -> BackendError {
@@ -90,32 +118,46 @@ impl Bucket {
         BackendError::Io { verb: "list", name: self.root.to_string(), source }
     }
 
-    /// Gives the pages of a list to `each`, from a place on, until it returns false. Returns the number of rows that the store gave, with
-    /// those of markers. Some servers cut lists without a token for the rest, so the end of a list is only believed if nothing comes
+    /// Gives the pages of a list to `each`, from a place on, until it returns false. It also gets whether the store said that more
+    /// follows. Returns the number of rows that the store gave, with those of markers. Some servers cut lists without a token for the rest, so the end of a list is only believed if nothing comes
     /// after its last name.
     async fn pages(
         &self,
         prefix: &str,
         delimiter: Option<&'static str>,
         from: Option<String>,
-        mut each: impl FnMut(Vec<Listed>) -> Result<bool>,
+        mut each: impl FnMut(Vec<Listed>, bool) -> Result<bool>,
     ) -> Result<usize> {
-        let (mut offset, mut token, mut rows) = (from, None, 0usize);
+        let (mut offset, mut token, mut rows, mut max_keys) = (from, None, 0usize, MAX_LIST_PAGE);
         for _ in 0..MAX_PAGES {
             let listing = PaginatedListOptions {
                 offset: offset.clone(),
                 delimiter: delimiter.map(Into::into),
-                max_keys: Some(MAX_LIST_PAGE),
-                page_token: token,
+                max_keys: Some(max_keys),
+                page_token: token.clone(),
                 ..PaginatedListOptions::default()
             };
-            let page = repeat(async || self.page(prefix, listing.clone()).await).await?;
-            let last_name = page.names.last().map(|one| after(prefix, &one.cursor));
+            let page = match repeat(async || self.page(prefix, listing.clone()).await).await? {
+                Answer::Page(page) => page,
+                // Shorter pages give the names before it.
+                Answer::NoPath(_) if max_keys > 1 => {
+                    max_keys /= 2;
+                    continue;
+                }
+                Answer::NoPath(path) if offset.as_ref().is_some_and(|offset| path <= *offset) => {
+                    return Err(self.disorder("the object store changes names in its lists"));
+                }
+                Answer::NoPath(path) => {
+                    max_keys = MAX_LIST_PAGE;
+                    self.page_of_no_path(prefix, path)
+                }
+            };
+            let last_name = page.names.iter().map(|one| after(prefix, &one.cursor)).max();
             rows = rows.saturating_add(page.rows);
-            if !each(page.names)? {
+            token = page.token;
+            if !each(page.names, token.is_some())? {
                 return Ok(rows);
             }
-            token = page.token;
             if token.is_none() {
                 if page.rows == 0 {
                     return Ok(rows);
@@ -135,7 +177,7 @@ impl Bucket {
         let (mut entries, mut next) = (Vec::new(), None);
         let mut last = from.map(str::to_owned);
         let offset = from.map(|from| after(&prefix, from));
-        let listed = self.pages(&prefix, Some("/"), offset, |names| {
+        let listed = self.pages(&prefix, Some("/"), offset, |names, more| {
             for one in names {
                 match last.as_deref().map(|last| one.cursor.as_str().cmp(last)) {
                     // The folder of the place from which the list goes on.
@@ -154,6 +196,10 @@ impl Bucket {
                 last = Some(one.cursor);
                 entries.push(Entry { name: one.name, content: one.content });
             }
+            if more && entries.len() == limit {
+                next = last.take();
+                return Ok(false);
+            }
             Ok(true)
         });
         // A folder with its marker only is empty.
@@ -163,31 +209,58 @@ impl Bucket {
         Ok(Page { entries, next })
     }
 
-    /// All files below a folder.
-    async fn below(&self, folder: &Key, most: usize) -> Result<Vec<(Key, Content)>> {
-        let mut files = Vec::new();
+    /// Files of all levels below a folder, after a place.
+    async fn below(&self, folder: &Key, from: Option<&str>, limit: usize) -> Result<Page> {
         let prefix = self.prefix(folder)?;
-        let listed = self.pages(&prefix, None, None, |names| {
+        let (mut entries, mut next) = (Vec::<Entry>::new(), None);
+        let mut last = from.map(str::to_owned);
+        let offset = from.map(|from| format!("{prefix}{from}"));
+        let listed = self.pages(&prefix, None, offset, |names, more| {
             for one in names {
-                files.push((folder.join(&one.name)?, one.content));
+                if last.as_deref().is_some_and(|last| one.cursor.as_str() <= last) {
+                    // The '/' at the end of a marker is not shown, so a marker seems to come late.
+                    if is_empty(&one.content) {
+                        continue;
+                    }
+                    let why = "the object store does not list names in the order of their bytes";
+                    return Err(self.disorder(why));
+                }
+                entries.pop_if(|before| is_empty(&before.content) && lies_in(&one.name, &before.name));
+                if entries.len() == limit {
+                    next = last.take();
+                    return Ok(false);
+                }
+                last = Some(one.cursor);
+                entries.push(Entry { name: one.name, content: one.content });
             }
-            if files.len() > most.min(MAX_LISTED) {
-                return Err(BackendError::TooMany { name: self.root.below(folder)?.to_string(), most });
+            if more && entries.len() == limit {
+                next = last.take();
+                return Ok(false);
             }
             Ok(true)
         });
-        if listed.await? == 0 && !folder.is_root() {
+        if listed.await? == 0 && from.is_none() && !folder.is_root() {
             return Err(self.no_folder(folder).await);
         }
-        files.sort_unstable_by(|one, other| one.0.cmp(&other.0));
-        files.dedup_by(|one, other| one.0 == other.0);
-        let folders: HashSet<String> = files.iter().flat_map(|(key, _)| folders_above(key)).collect();
-        // Some programs make an empty object for each folder, with a '/' at the end of its name.
-        let is_marker = |key: &Key, content: &Content| {
-            matches!(content, Content::File(found) if found.length == 0) && folders.contains(key.as_str())
-        };
-        files.retain(|(key, content)| !is_marker(key, content));
-        Ok(files)
+        Ok(Page { entries: self.without_markers(folder, entries).await?, next })
+    }
+
+    /// Leaves out the empty objects that stand for empty folders. Their names end with a '/' that lists do not show, so no object has
+    /// the name that is shown.
+    async fn without_markers(&self, folder: &Key, entries: Vec<Entry>) -> Result<Vec<Entry>> {
+        let looked = entries.into_iter().map(|entry| async {
+            if !is_empty(&entry.content) {
+                return Ok(Some(entry));
+            }
+            match self.found(&self.root.below(&folder.join(&entry.name)?)?).await {
+                Ok(_) => Ok(Some(entry)),
+                Err(BackendError::NotFound { .. }) => Ok(None),
+                Err(error) => Err(error),
+            }
+        });
+        let looked: Vec<_> = looked.collect();
+        let all: Vec<Option<Entry>> = stream::iter(looked).buffered(LOOKS_AT_ONCE).try_collect().await?;
+        Ok(all.into_iter().flatten().collect())
     }
 
     async fn no_folder(&self, folder: &Key) -> BackendError {
@@ -203,6 +276,13 @@ impl Bucket {
     }
 }
 
+/// The answer of a store about a page.
+enum Answer {
+    Page(StorePage),
+    /// A name of the page is no path.
+    NoPath(String),
+}
+
 /// A page of the answers of a store.
 struct StorePage {
     names: Vec<Listed>,
@@ -213,9 +293,14 @@ struct StorePage {
     token: Option<String>,
 }
 
-/// The folders in which a file lies.
-fn folders_above(key: &Key) -> impl Iterator<Item = String> + '_ {
-    key.as_str().match_indices('/').map(|(end, _)| key.as_str()[..end].to_owned())
+/// Whether it is an empty file, or the marker of a folder.
+fn is_empty(content: &Content) -> bool {
+    matches!(content, Content::File(found) if found.length == 0)
+}
+
+/// Whether a file lies in a folder or below it.
+fn lies_in(name: &str, folder: &str) -> bool {
+    name.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
 }
 
 struct Listed {
@@ -259,11 +344,11 @@ impl Backend for Bucket {
     }
 
     /// One list of the bucket, without a request for each folder.
-    fn files_below(&self, folder: &Key, most: usize) -> Result<Vec<(Key, Content)>> {
-        self.driver.wait(self.below(folder, most))
+    fn list_below(&self, folder: &Key, from: Option<&str>, limit: usize) -> Result<Page> {
+        self.driver.wait(self.below(folder, from, limit.clamp(1, MAX_LIST_PAGE)))
     }
 
-    fn lists_below_at_once(&self) -> bool {
+    fn folders_are_names(&self) -> bool {
         true
     }
 

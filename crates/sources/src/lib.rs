@@ -69,7 +69,4 @@ pub use read_ahead::MAX_AHEAD;
 pub use retry::{MAX_RETRIES, RETRY_PATIENCE};
 pub use sources::{Access, AccessKey, OutsideFolder, Sources, SourcesOptions};
 pub use url::{Scheme, SourceUrl, UrlError, check_endpoint, path_style, without_secrets};
-pub use web_answer::MAX_REDIRECTS;
-
-/// Most files that are listed at once below a folder.
-pub const MAX_LISTED: usize = 1 << 20;
+pub use web_answer::{MAX_REDIRECTS, SETTLED_AGE};

@@ -29,6 +29,9 @@ pub mod names {
     pub const STAT: &str = "stat";
     /// [`List`](super::List) to [`Listing`](super::Listing).
     pub const LIST: &str = "list";
+    /// [`List`](super::List) to [`Listing`](super::Listing): files on all levels below a directory. Their names are paths
+    /// below it. A directory in the answer was not entered, so another list gives its files.
+    pub const LIST_BELOW: &str = "list-below";
     /// [`PathRequest`](super::PathRequest) to nothing.
     pub const REMOVE: &str = "remove";
     /// [`PathRequest`](super::PathRequest) to [`Amount`](super::Amount): removes a file, or all files in a directory.
@@ -231,7 +234,7 @@ pub struct Listing {
 /// One name in a directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// The last component of the path.
+    /// The last component of the path; in the list of all levels below a directory, the path below it.
     pub name: String,
     /// Information about the file; `None` for a directory. A file of an attached tree is listed without the place where it
     /// lies, and only [`Open`] gives its map.

@@ -14,6 +14,7 @@ use super::open_tree::OpenTree;
 use super::open_trees::is_mount;
 use crate::error::{Answer, Refusal};
 use crate::limits::STATS_AT_ONCE;
+use crate::listing::Levels;
 use crate::shared::Shared;
 
 /// Permission bits that a file of a tree can have.
@@ -44,7 +45,7 @@ impl Shared {
     fn check_prefix(&self, source: &TreeSource) -> Answer<()> {
         let has_prefix = source.url.parse::<SourceUrl>().is_ok_and(|url| !url.key().is_root());
         let tree = self.trees.open(source, &FileReader::Node)?;
-        if !has_prefix || !tree.lists_below_at_once() {
+        if !has_prefix || !tree.folders_are_names() {
             return Ok(());
         }
         let page = tree.list(&Key::ROOT, None, 1).map_err(RunError::from)?;
@@ -132,6 +133,7 @@ impl Shared {
         &self,
         principal: &Principal,
         list: &List,
+        levels: Levels,
         addresses: &HashMap<u32, String>,
     ) -> Answer<Option<Listing>> {
         let Some(tree) = self.open_tree(principal, &list.path)? else { return Ok(None) };
@@ -141,7 +143,11 @@ impl Shared {
             return Err(Refusal::new(ErrorKind::Usage, text));
         }
         let folder = tree.key(&list.path)?;
-        let page = tree.backend.list(&folder, list.from.as_deref(), MAX_LIST_PAGE);
+        let from = list.from.as_deref();
+        let page = match levels {
+            Levels::One => tree.backend.list(&folder, from, MAX_LIST_PAGE),
+            Levels::All => tree.backend.list_below(&folder, from, MAX_LIST_PAGE),
+        };
         let page = page.map_err(|error| tree.refusal(error))?;
         let mut entries = Vec::with_capacity(page.entries.len());
         for entry in page.entries {
@@ -152,7 +158,7 @@ impl Shared {
                 _ if let Err(error) = allowed => (None, Some(error.to_string())),
                 Content::Folder => (None, None),
                 Content::File(found) => {
-                    let mut info = tree.info(&key, found, addresses);
+                    let mut info = tree.info(&key, found, false, addresses);
                     // It is the same for a thousand files of a page.
                     info.file.attached = None;
                     (Some(info), None)

@@ -3,16 +3,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use gristmill_backend::{Backend, BackendError, Content, Found, Key, Kind, MAX_DEPTH};
+use gristmill_backend::{Backend, BackendError, Content, Found, Key, Kind, MAX_DEPTH, MAX_LIST_PAGE};
 use gristmill_namespace::AttachedTree;
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_wire::action::{Amount, FileInfo};
 use gristmill_wire::{AttachedFile, FileMap, FileReader, TargetPlace, TreeSource};
 use ring::digest::{SHA256, digest};
 
-use crate::attached::entry::at_once;
 use crate::error::{Answer, Refusal};
-use crate::limits::{MAX_COUNTED, MAX_MARKERS, MAX_TREE_STRIPES, MIN_TREE_STRIPE};
+use crate::limits::{MAX_COUNTED, MAX_TREE_STRIPES, MIN_TREE_STRIPE};
 
 /// A tree as a user reads it.
 pub(super) struct OpenTree {
@@ -28,7 +27,6 @@ pub(super) struct OpenTree {
 impl OpenTree {
     /// Number and size of all files below a folder.
     pub fn count(&self, folder: Key, path: &str) -> Result<Amount, BackendError> {
-        let too_many = || BackendError::TooMany { name: path.to_owned(), most: MAX_COUNTED as usize };
         let mut all = Amount { files: 0, bytes: 0, changed: 0, directory: true, unread: 0 };
         let count = |all: &mut Amount, content: &Content| match content {
             Content::File(found) => {
@@ -38,48 +36,40 @@ impl OpenTree {
             Content::Folder => {}
             Content::Unreadable { .. } => all.unread += 1,
         };
-        if self.backend.lists_below_at_once() {
-            let found = self.backend.files_below(&folder, MAX_COUNTED as usize)?;
-            found.iter().for_each(|(_, content)| count(&mut all, content));
-            all.files -= self.markers(&found)?;
-            return Ok(all);
-        }
         let (mut folders, mut counted) = (vec![(folder, 0)], 0u64);
         while let Some((folder, depth)) = folders.pop() {
             if depth > MAX_DEPTH {
                 return Err(BackendError::TooDeep { name: path.to_owned() });
             }
-            let left = MAX_COUNTED.checked_sub(counted).ok_or_else(too_many)?;
-            let entries = match self.backend.list_all(&folder, left as usize) {
-                Err(BackendError::Denied { .. }) if depth > 0 => {
-                    all.unread += 1;
-                    continue;
+            counted = counted.saturating_add(1);
+            let mut from: Option<String> = None;
+            loop {
+                let page = match self.backend.list_below(&folder, from.as_deref(), MAX_LIST_PAGE) {
+                    Err(BackendError::Denied { .. }) if depth > 0 => {
+                        all.unread += 1;
+                        break;
+                    }
+                    // It was removed meanwhile.
+                    Err(BackendError::NotFound { .. }) if depth > 0 => break,
+                    page => page?,
+                };
+                counted = counted.saturating_add(page.entries.len() as u64);
+                if counted > MAX_COUNTED {
+                    return Err(BackendError::TooMany { name: path.to_owned(), most: MAX_COUNTED as usize });
                 }
-                // It was removed meanwhile.
-                Err(BackendError::NotFound { .. }) if depth > 0 => continue,
-                entries => entries?,
-            };
-            counted = counted.saturating_add(entries.len() as u64).saturating_add(1);
-            for entry in entries {
-                count(&mut all, &entry.content);
-                if entry.content == Content::Folder {
-                    folders.push((folder.join(&entry.name)?, depth + 1));
+                for entry in page.entries {
+                    match &entry.content {
+                        Content::Folder => folders.push((folder.join(&entry.name)?, depth + 1)),
+                        content => count(&mut all, content),
+                    }
+                }
+                from = page.next;
+                if from.is_none() {
+                    break;
                 }
             }
         }
         Ok(all)
-    }
-
-    /// Number of the objects in a list that only stand for an empty folder: their names end with a '/', which lists do not show.
-    fn markers(&self, found: &[(Key, Content)]) -> Result<u64, BackendError> {
-        let empty =
-            found.iter().filter(|(_, content)| matches!(content, Content::File(file) if file.length == 0));
-        let empty: Vec<&Key> = empty.map(|(key, _)| key).take(MAX_MARKERS).collect();
-        let looked =
-            at_once(&empty, |key| matches!(self.backend.stat(key), Err(BackendError::NotFound { .. })));
-        let looked =
-            looked.map_err(|_| BackendError::Internal { what: "a thread that looks for folders failed" })?;
-        Ok(looked.into_iter().filter(|is_marker| *is_marker).count() as u64)
     }
 
     /// The key of a path in the tree.
