@@ -2,7 +2,9 @@
 
 import json
 import math
+import os
 import subprocess
+import time
 
 import attached
 import netCDF4
@@ -232,6 +234,33 @@ def test_an_empty_folder_of_a_bucket_is_a_directory(tree):
     assert up.grist.ok("ls", up.url("/t/marked/empty")) == b""
     assert up.grist.ok("du", up.url("/t/marked")).decode().split()[2] == "1"
     assert "there is no" in up.grist.refuses(2, "ls", up.url("/t/marked/nothing"))
+
+
+def test_a_file_that_changed_just_now_is_not_answered_from_statistics(tree, tmp_path):
+    if tree.kind != "nginx":
+        pytest.skip("only versions of web servers have seconds")
+
+    def content(value):
+        with netCDF4.Dataset(tmp_path / "t.nc", "w") as file:
+            for name, length in (("t", 8), ("x", 1000)):
+                file.createDimension(name, length)
+            file.createVariable("t", "f4", ("t", "x"), chunksizes=(2, 1000))[:] = np.full((8, 1000), value)
+        return (tmp_path / "t.nc").read_bytes()
+
+    now, url = time.time(), tree.up.url("/t/twice/t.nc")
+    # Without compression both contents have one length, so nginx gives both one version.
+    for value in (3, 7):
+        tree.put("twice/t.nc", content(value))
+        os.utime(tree.files / "twice/t.nc", (now, now))
+        for _ in range(2):
+            done = tree.up.grist("run", "max", url, "--var", "t", "--axes", "t,x", "--place", "storage", "--json")
+            assert json.loads(done.stdout)["result"]["max"]["values"] == [value]
+            assert b"statistics" not in done.stderr, done.stderr
+    # An older file has one version for each second.
+    os.utime(tree.files / "twice/t.nc", (now - 3600, now - 3600))
+    for _ in range(2):
+        done = tree.up.grist("run", "max", url, "--var", "t", "--axes", "t,x", "--place", "storage")
+    assert b"known from their statistics" in done.stderr, done.stderr
 
 
 def test_a_file_that_is_replaced_between_requests_has_its_new_content(tree):

@@ -99,6 +99,7 @@ class Nginx:
 
     def __init__(self, folder: Path):
         self.root, self.files = folder, folder / "files"
+        self.last_change = 1_700_000_000
         self.files.mkdir(exist_ok=True)
         for _ in range(10):
             with socket.socket() as probe:
@@ -132,12 +133,22 @@ class Nginx:
     def put(self, name, content):
         path = self.files / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        # The version of a file is made of the second of its last change, and what changed just now may change again in it.
+        new = path.with_name(path.name + ".new")
+        new.write_bytes(content)
+        self.make_old(new)
+        new.rename(path)
         return self.url(name)
 
     def put_folder(self, folder: Path, name):
         shutil.copytree(folder, self.files / name)
+        for path in (self.files / name).rglob("*"):
+            self.make_old(path)
         return self.url(name)
+
+    def make_old(self, path):
+        self.last_change += 1
+        os.utime(path, (self.last_change, self.last_change))
 
     def remove(self, name):
         (self.files / name).unlink()

@@ -187,6 +187,15 @@ pub trait Backend: Send + Sync {
     /// [`BackendError::Denied`] if it may not be read. It also fails if the storage fails.
     fn stat(&self, key: &Key) -> Result<Found>;
 
+    /// The state of a file now, and whether a later change must have another stamp. Web servers make stamps of times with seconds, so a
+    /// file that was changed just now may change again under the same stamp. What was computed of it must not be kept.
+    ///
+    /// # Errors
+    /// It fails as [`stat`](Backend::stat) does.
+    fn stat_settled(&self, key: &Key) -> Result<(Found, bool)> {
+        Ok((self.stat(key)?, true))
+    }
+
     /// Opens a file in its state now.
     ///
     /// # Errors

@@ -131,6 +131,28 @@ fn registry(shared: &Shared) -> Registry {
             failed,
         );
     }
+    if let Some(counts) = shared.trees.cache_counts() {
+        let bytes = Gauge::<i64>::default();
+        bytes.set(i64::try_from(counts.bytes).unwrap_or(i64::MAX));
+        registry.register_with_unit(
+            "outside_cache",
+            "Ranges of attached trees on the disk",
+            Unit::Bytes,
+            bytes,
+        );
+        let reads = Family::<Labels, Counter>::default();
+        for (result, number) in [("found", counts.found), ("missed", counts.missed)] {
+            reads.get_or_create(&[("result", result.to_owned())]).inc_by(number);
+        }
+        registry.register("outside_cache_reads", "Ranges of attached trees that were read", reads);
+        let failed = Counter::<u64>::default();
+        failed.inc_by(counts.failed);
+        registry.register(
+            "outside_cache_not_written",
+            "Ranges that could not be written to the disk",
+            failed,
+        );
+    }
     let cpu = Counter::<f64, AtomicU64>::default();
     cpu.inc_by(shared.contention.cap.used());
     registry.register_with_unit("active_cpu", "Processor time of active requests", Unit::Seconds, cpu);

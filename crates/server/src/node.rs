@@ -8,6 +8,7 @@ use std::time::Instant;
 use gristmill_namespace::{Namespace, NamespaceOptions, Principal};
 use gristmill_peers::{Peers, PeersOptions};
 use gristmill_runtime::Options;
+use gristmill_sources::RangeCache;
 use gristmill_transport::{Address, ClientTls, Dialer, DialerOptions, Listener, ServerTls, TransportError};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
@@ -76,7 +77,7 @@ impl Node {
             let text = "a node that joins a cluster needs its key: give --key FILE, made by the entry node";
             return Err(ServerError::Usage(text.into()));
         }
-        let (store, statistics, reserve, closed) = blocking({
+        let (store, statistics, cache, reserve, closed) = blocking({
             let (dir, threads, recovery) = (dir.clone(), Handle::current(), options.recovery.clone());
             move || {
                 let closed = close_to_others(&dir)?;
@@ -97,7 +98,11 @@ impl Node {
                     .statistics
                     .then(|| StatisticsStore::open(&dir, store.clone(), threads))
                     .transpose()?;
-                Ok::<_, ServerError>((store, books, reserve, closed))
+                let cache_dir = dir.join(target::CACHE_FOLDER);
+                let cache =
+                    options.outside_cache.map(|bytes| RangeCache::open(&cache_dir, bytes)).transpose();
+                let cache = cache.map_err(|error| ServerError::Usage(error.to_string()))?;
+                Ok::<_, ServerError>((store, books, cache, reserve, closed))
             }
         })
         .await?;
@@ -153,7 +158,7 @@ impl Node {
             identities,
             address: options.advertise.clone().unwrap_or_else(|| address.to_string()),
             namespace,
-            trees: OpenTrees::new(Handle::current()),
+            trees: OpenTrees::new(Handle::current(), cache),
             users,
             sight: Sight::default(),
             entry: options.join.clone(),

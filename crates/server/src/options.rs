@@ -96,6 +96,8 @@ pub struct NodeOptions {
     pub objective: Objective,
     /// The sources outside the cluster that users may name in requests for reductions of chunks.
     pub outside_sources: OutsideSources,
+    /// Bytes on the disk of the target for a cache of attached buckets and web servers. By default there is none.
+    pub outside_cache: Option<u64>,
     /// The users of mounts for principals of the cluster. Only the entry node looks them up.
     pub mount_users: MountUsers,
     /// Whether the node holds files of the cluster. If not, it folds files of attached trees only.
@@ -132,6 +134,7 @@ impl NodeOptions {
             chunk_memory: None,
             objective: Objective::Overlap,
             outside_sources: OutsideSources::Others,
+            outside_cache: None,
             mount_users: MountUsers::None,
             holds_files: true,
             statistics: true,

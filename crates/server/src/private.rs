@@ -10,7 +10,7 @@ use gristmill_store::{make_directory, sync_name};
 
 use crate::ServerError;
 use crate::limits::MAX_TARGET_LEVELS;
-use crate::target::ID_FILE;
+use crate::target::{CACHE_FOLDER, ID_FILE};
 
 /// Permission bits of a target's directories and files.
 const DIRECTORY: u32 = 0o700;
@@ -21,7 +21,7 @@ const OTHERS: u32 = 0o077;
 const OTHERS_WRITE: u32 = 0o022;
 
 /// Directories of a target that may be symbolic links to another disk.
-const LINKED: [&str; 2] = ["objects", "statistics"];
+const LINKED: [&str; 3] = ["objects", "statistics", CACHE_FOLDER];
 
 /// Directory in the root of a file system. It does not belong to the target, and only root may change it.
 const OF_FILE_SYSTEM: &str = "lost+found";

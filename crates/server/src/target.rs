@@ -12,6 +12,9 @@ use gristmill_wire::{Key, OBJECT_PREFIX};
 
 use crate::ServerError;
 
+/// Folder of a target with the cache of attached buckets and web servers.
+pub(crate) const CACHE_FOLDER: &str = "outside-cache";
+
 /// Name of the file with the target's id.
 pub(crate) const ID_FILE: &str = "target.id";
 

@@ -4,9 +4,11 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::read_ahead::AheadBudget;
 use gristmill_backend::BackendError;
 use tokio::runtime::{Builder, Handle, Runtime};
+
+use crate::range_cache::CachePlace;
+use crate::read_ahead::AheadBudget;
 
 /// Threads that drive the connections of a process. Bytes are copied by the threads that read, so these have little to do.
 const THREADS: usize = 2;
@@ -18,6 +20,8 @@ pub(crate) struct Driver {
     ahead: Arc<AheadBudget>,
     /// Longest time of a whole read.
     patience: Option<Duration>,
+    /// The cache of ranges that are read.
+    cache: Option<CachePlace>,
     /// The last one ends the runtime.
     _owner: Option<Arc<OwnRuntime>>,
 }
@@ -51,17 +55,27 @@ impl Driver {
         let runtime = runtime.map_err(failed)?;
         let handle = runtime.handle().clone();
         let owner = Some(Arc::new(OwnRuntime(Some(runtime))));
-        Ok(Driver { handle, ahead: Arc::default(), patience: None, _owner: owner })
+        Ok(Driver { handle, ahead: Arc::default(), patience: None, cache: None, _owner: owner })
     }
 
     /// Uses the threads of a runtime that lives longer.
     pub fn on(handle: Handle) -> Driver {
-        Driver { handle, ahead: Arc::default(), patience: None, _owner: None }
+        Driver { handle, ahead: Arc::default(), patience: None, cache: None, _owner: None }
     }
 
     /// The same threads, for reads that take at most this long.
     pub fn with_patience(self, patience: Option<Duration>) -> Driver {
         Driver { patience, ..self }
+    }
+
+    /// The same threads, for reads whose ranges are kept.
+    pub fn with_cache(self, cache: Option<CachePlace>) -> Driver {
+        Driver { cache, ..self }
+    }
+
+    /// The cache of ranges that are read.
+    pub fn cache(&self) -> Option<&CachePlace> {
+        self.cache.as_ref()
     }
 
     /// Waits for a read of an object. It fails if the time for it is over.

@@ -6,7 +6,8 @@
 //! # Limits
 //! At most [`MAX_REQUESTS_AT_ONCE`] requests run at once. A request reads at most [`MAX_PIECE`] bytes, and ranges with at most
 //! [`MAX_GAP`] bytes between them are read together. Requests that fail for a reason that may pass are repeated [`MAX_RETRIES`]
-//! times. At most [`MAX_AHEAD`] bytes of all objects are fetched before they are needed. A process that reads URLs of others can
+//! times. At most [`MAX_AHEAD`] bytes of all objects are fetched before they are needed. A [`RangeCache`] keeps ranges on a local disk,
+//! up to a number of bytes. A process that reads URLs of others can
 //! refuse addresses of its own machine ([`AddressPolicy`]).
 //!
 //! # Example
@@ -52,6 +53,7 @@ mod http_client;
 mod index_page;
 mod object;
 mod pieces;
+mod range_cache;
 mod read_ahead;
 mod retry;
 mod sources;
@@ -65,6 +67,7 @@ pub use addresses::AddressPolicy;
 pub use http_client::{ANSWER_PATIENCE, CONNECT_PATIENCE, MAX_REQUESTS_AT_ONCE, PERMIT_PATIENCE};
 pub use index_page::{MAX_INDEX_BYTES, MAX_INDEX_NAMES, names_below};
 pub use pieces::{MAX_GAP, MAX_PIECE};
+pub use range_cache::{CacheCounts, MAX_KEPT_RANGE, MAX_KEPT_RANGES, MAX_UNWRITTEN, RangeCache};
 pub use read_ahead::MAX_AHEAD;
 pub use retry::{MAX_RETRIES, RETRY_PATIENCE};
 pub use sources::{Access, AccessKey, OutsideFolder, Sources, SourcesOptions};

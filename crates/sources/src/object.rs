@@ -11,6 +11,7 @@ use gristmill_backend::{Backend, BackendError, Found, Key, Object, Result, check
 use crate::driver::{Driver, too_slow};
 use crate::http_client::MAX_REQUESTS_AT_ONCE;
 use crate::pieces::{MAX_PIECE, Piece, cut, split};
+use crate::range_cache::CachedObject;
 use crate::read_ahead::ReadAhead;
 use crate::retry::Retries;
 
@@ -25,6 +26,11 @@ pub(crate) trait Fetch: Send + Sync + 'static {
     /// Gives `len` bytes from an offset to `take`, as they arrive, with one request. All are of the state in which the object was
     /// opened. There are never more, and fewer only with an error.
     fn fetch_once<'a>(&'a self, start: u64, len: u64, take: TakeBytes<'a>) -> BoxFuture<'a, Result<()>>;
+
+    /// Whether a later change of the object must have another version, as far as its answers tell. Only then its bytes are kept.
+    fn is_settled(&self) -> bool {
+        true
+    }
 
     /// Whether the object has another state now, as far as one request can tell. It is asked after a failure.
     fn has_changed(&self) -> BoxFuture<'_, bool>;
@@ -110,12 +116,23 @@ pub(crate) struct RemoteObject {
     found: Found,
     driver: Driver,
     ahead: ReadAhead,
+    cached: Option<CachedObject>,
 }
 
 impl RemoteObject {
     pub fn new(fetch: Arc<dyn Fetch>, found: Found, driver: Driver) -> RemoteObject {
         let ahead = ReadAhead::new(fetch.clone(), driver.clone(), found.length);
-        RemoteObject { fetch, found, driver, ahead }
+        let cached = driver.cache().map(|place| CachedObject::new(place, &fetch.name(), &found));
+        RemoteObject { fetch, found, driver, ahead, cached }
+    }
+
+    /// Reads over the network.
+    fn fetch_all(&self, reads: Vec<(u64, &mut [u8])>) -> Result<()> {
+        self.driver.wait_for_read(|| self.name(), async {
+            let left = self.ahead.take(reads).await;
+            let reads = cut(left).into_iter().map(|piece| self.read_piece(piece));
+            stream::iter(reads).buffer_unordered(MAX_REQUESTS_AT_ONCE).try_collect().await
+        })
     }
 
     async fn read_piece(&self, mut piece: Piece<'_>) -> Result<()> {
@@ -141,11 +158,17 @@ impl Object for RemoteObject {
 
     fn read(&self, ranges: &[Range<u64>], out: &mut [u8]) -> Result<()> {
         check_ranges(|| self.name(), self.found.length, ranges, out.len())?;
-        self.driver.wait_for_read(|| self.name(), async {
-            let left = self.ahead.take(split(ranges, out)).await;
-            let reads = cut(left).into_iter().map(|piece| self.read_piece(piece));
-            stream::iter(reads).buffer_unordered(MAX_REQUESTS_AT_ONCE).try_collect().await
-        })
+        let reads = split(ranges, out);
+        let Some(cached) = &self.cached else { return self.fetch_all(reads) };
+        let mut missing = cached.take(reads);
+        if missing.is_empty() {
+            return Ok(());
+        }
+        self.fetch_all(missing.iter_mut().map(|(start, buffer)| (*start, &mut **buffer)).collect())?;
+        if self.fetch.is_settled() {
+            missing.iter().for_each(|(start, buffer)| cached.keep(*start, buffer));
+        }
+        Ok(())
     }
 
     fn fetches_ahead(&self) -> bool {
@@ -153,7 +176,8 @@ impl Object for RemoteObject {
     }
 
     fn expect(&self, ranges: &[Range<u64>]) {
-        self.ahead.expect(ranges);
+        let Some(cached) = &self.cached else { return self.ahead.expect(ranges) };
+        self.ahead.expect(&cached.gaps(ranges));
     }
 
     /// Needs no request: each read names its version, and compares it with that of the answer.

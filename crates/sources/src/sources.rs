@@ -12,6 +12,7 @@ use crate::bucket::{Bucket, Store};
 use crate::driver::Driver;
 use crate::http_client::HttpClient;
 use crate::object::read_once;
+use crate::range_cache::{CachePlace, RangeCache};
 use crate::stores::open_store;
 use crate::web_server::WebServer;
 use crate::{AddressPolicy, Scheme, SourceUrl};
@@ -70,6 +71,8 @@ pub struct Sources {
     any: HttpClient,
     not_local: HttpClient,
     options: SourcesOptions,
+    /// Keeps ranges that are read.
+    cache: Option<Arc<RangeCache>>,
     /// The clients of buckets, which keep credentials that a machine or a service gave. The oldest comes first.
     stores: Arc<Mutex<VecDeque<KeptStore>>>,
 }
@@ -108,6 +111,9 @@ impl OutsideFolder {
 /// The client of a bucket.
 type KeptStore = ((Scheme, String), Arc<dyn Store>);
 
+/// Variables of the environment that name the server of object stores.
+const ENDPOINTS: [&str; 3] = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"];
+
 /// Most clients of buckets that are kept.
 const MAX_STORES: usize = 16;
 
@@ -133,12 +139,18 @@ impl Sources {
         let name = "the certificate authorities of the system".to_owned();
         let (any, not_local) =
             HttpClient::pair().map_err(|source| BackendError::Io { verb: "read", name, source })?;
-        Ok(Sources { driver, any, not_local, options, stores: Arc::default() })
+        Ok(Sources { driver, any, not_local, options, cache: None, stores: Arc::default() })
     }
 
     /// Sources with other options that share the connections, the requests at once, and the bytes that are fetched ahead with these.
     pub fn sharing(&self, options: SourcesOptions) -> Sources {
         Sources { options, stores: Arc::default(), ..self.clone() }
+    }
+
+    /// The same sources, with a cache of the ranges of objects that are opened from now on. Whoever may read one of the objects can find
+    /// its bytes there, so the cache is for sources with the same credentials.
+    pub fn cached(self, cache: Option<Arc<RangeCache>>) -> Sources {
+        Sources { cache, ..self }
     }
 
     /// Opens a folder: all files below it, with keys that begin there. No request is sent.
@@ -157,7 +169,8 @@ impl Sources {
     /// # Errors
     /// It fails as [`open`](Sources::open) does.
     pub fn folder(&self, folder: &SourceUrl) -> Result<OutsideFolder> {
-        let driver = self.driver.clone().with_patience(self.options.patience);
+        let cache = self.cache.clone().map(|cache| CachePlace { cache, server: self.server().into() });
+        let driver = self.driver.clone().with_patience(self.options.patience).with_cache(cache);
         Ok(OutsideFolder(match folder.scheme().is_web() {
             true => {
                 let http = self.client(self.options.addresses);
@@ -169,6 +182,12 @@ impl Sources {
             }
             false => Kind::Bucket(Bucket::new(folder.clone(), self.store(folder)?, driver)),
         }))
+    }
+
+    /// The server of object stores, if it is not the one that their URLs tell.
+    fn server(&self) -> String {
+        let of_environment = || ENDPOINTS.iter().find_map(|name| std::env::var(name).ok());
+        self.options.endpoint.clone().or_else(of_environment).unwrap_or_default()
     }
 
     fn client(&self, addresses: AddressPolicy) -> HttpClient {

@@ -1,11 +1,12 @@
 //! Requests to web servers and their answers (RFC 9110): lengths, versions, ranges, redirects.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use gristmill_backend::{BackendError, Found, Stamp};
 use http::header::{
-    ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderName,
+    ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, DATE, ETAG, HeaderName,
     IF_MATCH, IF_UNMODIFIED_SINCE, LAST_MODIFIED, LOCATION, RANGE,
 };
 use http::{HeaderMap, Method, Request, StatusCode};
@@ -19,6 +20,10 @@ use crate::store_error::innermost;
 
 /// The message about a server that answers `HEAD` with another length than `GET`.
 const LENGTH_ZERO: &str = "the server tells the length 0 for a file that has bytes";
+
+/// Age of the last change after which versions of web servers are believed to be different. It allows for a file server with another
+/// clock.
+pub const SETTLED_AGE: Duration = Duration::from_secs(60);
 
 /// Most redirects of one request.
 pub const MAX_REDIRECTS: usize = 5;
@@ -137,6 +142,18 @@ pub(crate) fn stamp(headers: &HeaderMap) -> Result<Stamp, WebFailure> {
     Stamp::new(text).ok_or(WebFailure::Unable("the server gives an ETag that is too long"))
 }
 
+/// Whether a later change of the file must have another version. The version of many servers is made of a time with seconds only, so a
+/// file that was changed just now may change again under the same version (RFC 9110, section 8.8.2.2).
+pub(crate) fn is_settled(headers: &HeaderMap) -> bool {
+    let time = |name| text(headers, &name).and_then(|time| httpdate::parse_http_date(time).ok());
+    match (time(LAST_MODIFIED), time(DATE)) {
+        (Some(changed), Some(now)) => now.duration_since(changed).is_ok_and(|age| age >= SETTLED_AGE),
+        // Without a time of the last change its tag is not made of that.
+        (None, _) => !headers.contains_key(LAST_MODIFIED),
+        (Some(_), None) => false,
+    }
+}
+
 /// The state of a file, from an answer that has the whole file or its head.
 pub(crate) fn state(headers: &HeaderMap) -> Result<Found, WebFailure> {
     check_encoding(headers)?;
@@ -174,14 +191,14 @@ pub(crate) async fn check_empty(http: &HttpClient, url: &Url) -> Result<(), WebF
     }
 }
 
-/// Reads a range of a file that has this state.
+/// Reads a range of a file that has this state. Returns whether the state [is settled](is_settled).
 pub(crate) async fn read_range(
     http: &HttpClient,
     url: &Url,
     found: &Found,
     wanted: Range<u64>,
     take: TakeBytes<'_>,
-) -> Result<(), WebFailure> {
+) -> Result<bool, WebFailure> {
     let Range { start, end } = wanted;
     let (stamp_text, range) = (found.stamp.as_str(), format!("bytes={start}-{}", end.saturating_sub(1)));
     let mut headers = vec![(RANGE, range.as_str())];
@@ -199,6 +216,7 @@ pub(crate) async fn read_range(
     if stamp(headers)? != found.stamp {
         return Err(WebFailure::Changed);
     }
+    let settled = is_settled(headers);
     match (status, content_range(headers)) {
         (StatusCode::PARTIAL_CONTENT, Some((got, length))) => {
             if length != found.length {
@@ -216,7 +234,8 @@ pub(crate) async fn read_range(
         }
         _ => return Err(WebFailure::Unable("the server does not say which bytes it sends")),
     }
-    body(answer, end - start, take).await
+    body(answer, end - start, take).await?;
+    Ok(settled)
 }
 
 /// Reads a range of a file in its state now.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
@@ -19,7 +20,9 @@ use crate::index_page::{MAX_INDEX_BYTES, names_below};
 use crate::object::{Fetch, Folder, RemoteObject, TakeBytes};
 use crate::retry::repeat;
 use crate::store_error::innermost;
-use crate::web_answer::{WebFailure, check_empty, failure, read_range, read_range_now, send, state};
+use crate::web_answer::{
+    WebFailure, check_empty, failure, is_settled, read_range, read_range_now, send, state,
+};
 
 /// Files of a list whose states are asked for at once.
 const STATES_AT_ONCE: usize = 16;
@@ -41,6 +44,11 @@ impl WebServer {
 
     /// The state of a file.
     async fn head(&self, url: &SourceUrl) -> Result<Found> {
+        Ok(self.settled_head(url).await?.0)
+    }
+
+    /// The state of a file, and whether it is settled.
+    async fn settled_head(&self, url: &SourceUrl) -> Result<(Found, bool)> {
         let (name, target) = (url.to_string(), parsed(url)?);
         let found =
             repeat(async || self.head_once(&target).await.map_err(|failure| failure.named(name.clone())));
@@ -48,8 +56,8 @@ impl WebServer {
         found.await?.ok_or_else(is_folder)
     }
 
-    /// The state of a file, or `None` for a folder.
-    async fn head_once(&self, target: &Url) -> std::result::Result<Option<Found>, WebFailure> {
+    /// The state of a file, and whether it is settled; `None` for a folder.
+    async fn head_once(&self, target: &Url) -> std::result::Result<Option<(Found, bool)>, WebFailure> {
         let (answer, at) = send(&self.http, Method::HEAD, target, &[]).await?;
         if let Some(failure) = failure(answer.status()) {
             return Err(failure);
@@ -58,13 +66,13 @@ impl WebServer {
         if at.path().ends_with('/') {
             return Ok(None);
         }
-        let found = state(answer.headers())?;
+        let (found, settled) = (state(answer.headers())?, is_settled(answer.headers()));
         // It holds one of the requests at once.
         drop(answer);
         if found.length == 0 {
             check_empty(&self.http, target).await?;
         }
-        Ok(Some(found))
+        Ok(Some((found, settled)))
     }
 
     /// The names of a folder, from its index page: whether each is a folder.
@@ -218,6 +226,14 @@ impl Backend for WebServer {
         self.driver.wait(self.head(&url))
     }
 
+    fn stat_settled(&self, key: &Key) -> Result<(Found, bool)> {
+        let url = self.root.below(key)?;
+        if url.key().is_root() {
+            return Err(BackendError::WrongKind { name: url.to_string(), kind: Kind::Folder });
+        }
+        self.driver.wait(self.settled_head(&url))
+    }
+
     fn open(&self, key: &Key) -> Result<Arc<dyn Object>> {
         let found = self.stat(key)?;
         self.open_at(key, &found)
@@ -231,6 +247,7 @@ impl Backend for WebServer {
             target: parsed(&url)?,
             found: found.clone(),
             http: self.http.clone(),
+            settled: AtomicBool::new(false),
         };
         Ok(Arc::new(RemoteObject::new(Arc::new(file), found.clone(), self.driver.clone())))
     }
@@ -258,6 +275,8 @@ struct WebFile {
     target: Url,
     found: Found,
     http: HttpClient,
+    /// Whether the last answer said that the state is settled.
+    settled: AtomicBool,
 }
 
 impl Fetch for WebFile {
@@ -271,9 +290,15 @@ impl Fetch for WebFile {
                 return Ok(());
             }
             let read = read_range(&self.http, &self.target, &self.found, start..start + len, take).await;
-            read.map_err(|failure| failure.named(self.name.clone()))
+            let settled = read.map_err(|failure| failure.named(self.name.clone()))?;
+            self.settled.store(settled, Ordering::Relaxed);
+            Ok(())
         }
         .boxed()
+    }
+
+    fn is_settled(&self) -> bool {
+        self.settled.load(Ordering::Relaxed)
     }
 
     /// Each answer tells it: of a file that is another one there are no bytes.

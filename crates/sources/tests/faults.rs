@@ -7,7 +7,7 @@ mod server;
 use std::sync::Arc;
 
 use gristmill_backend::suite::Fixture;
-use gristmill_backend::{BackendError, Key, Object};
+use gristmill_backend::{BackendError, Content, Key, Object};
 use gristmill_sources::{AddressPolicy, Sources, SourcesOptions};
 use server::{Fault, S3, Server, Web};
 
@@ -158,21 +158,153 @@ fn many_reads_are_few_requests() {
 
 #[test]
 fn lists_are_whole_whatever_pages_a_server_gives() {
-    for (most, tokens) in [(1, true), (2, false), (7, true), (1000, false)] {
+    for (most, tokens) in [(1, true), (2, false), (7, true), (1000, false), (1000, true)] {
         let server = S3::with_pages(most, tokens);
-        let names: Vec<String> = (0..25).map(|n| format!("x.zarr/c/{}/{}", n / 5, n % 5)).collect();
+        let mut names: Vec<String> = (0..25).map(|n| format!("x.zarr/c/{}/{}", n / 5, n % 5)).collect();
+        names.extend(["x.zarr/c/1-x/0", "x.zarr/c/1.x", "x.zarr/c/empty"].map(str::to_owned));
+        names.sort();
+        for name in &names {
+            server.put(&Key::new(name.as_str()).unwrap(), if name.ends_with("empty") { b"" } else { b"1" });
+        }
+        // Markers of folders, which some programs make.
+        for marker in ["", "c/", "c/1/", "c/7/", "c/empty-too/"] {
+            server.0.files.put(&format!("pre/fix/x.zarr/{marker}"), b"");
+        }
+        let (backend, folder) = (server.backend(), Key::new("x.zarr").unwrap());
+        let files = backend.files_below(&folder, 1000).unwrap();
+        let found: Vec<String> = files.iter().map(|(key, _)| key.to_string()).collect();
+        assert_eq!(found, names, "{most} {tokens}");
+        for limit in 1..30 {
+            let (mut found, mut from) = (Vec::new(), None::<String>);
+            loop {
+                let page = backend.list_below(&folder, from.as_deref(), limit).unwrap();
+                found.extend(page.entries.into_iter().map(|entry| format!("x.zarr/{}", entry.name)));
+                from = page.next;
+                if from.is_none() {
+                    break;
+                }
+            }
+            found.sort();
+            assert_eq!(found, names, "{most} {tokens} {limit}");
+        }
+        let level = backend.list_all(&Key::new("x.zarr/c").unwrap(), 100).unwrap();
+        let level: Vec<&str> = level.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(level, ["0", "1", "1-x", "1.x", "2", "3", "4", "7", "empty", "empty-too"]);
+    }
+}
+
+#[test]
+fn names_that_are_no_paths_do_not_hide_others() {
+    for most in [1, 3, 1000] {
+        let server = S3::with_pages(most, true);
+        let names: Vec<String> = (0..40).map(|n| format!("d/{n:02}")).collect();
         for name in &names {
             server.put(&Key::new(name.as_str()).unwrap(), b"1");
         }
-        // Markers of folders, which some programs make.
-        server.0.files.put("pre/fix/x.zarr/", b"");
-        server.0.files.put("pre/fix/x.zarr/c/1/", b"");
+        for odd in ["d//x", "d//y", "d/07//x", "d/20/\n", "d/../z", "d/39\n"] {
+            server.0.files.put(&format!("pre/fix/{odd}"), b"1");
+        }
         let backend = server.backend();
-        let files = backend.files_below(&Key::new("x.zarr").unwrap(), 1000).unwrap();
-        let found: Vec<String> = files.iter().map(|(key, _)| key.to_string()).collect();
-        assert_eq!(found, names, "{most} {tokens}");
-        let level = backend.list_all(&Key::new("x.zarr/c").unwrap(), 100).unwrap();
-        assert_eq!(level.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["0", "1", "2", "3", "4"]);
+        let sorted = |entries: Vec<(String, Content)>| {
+            let (mut files, mut odd) = (Vec::new(), Vec::new());
+            for (name, content) in entries {
+                match content {
+                    Content::Unreadable { why } => odd.push(why),
+                    Content::File(_) => files.push(name),
+                    Content::Folder => {}
+                }
+            }
+            (files, odd)
+        };
+        let all = backend.files_below(&Key::ROOT, 1000).unwrap();
+        let (files, odd) = sorted(all.into_iter().map(|(key, content)| (key.to_string(), content)).collect());
+        assert_eq!(files, names, "{most}");
+        assert_eq!(odd.len(), 6, "{odd:?}");
+        assert!(odd.iter().any(|why| why.contains("s3://bucket/pre/fix/d//x is the name")), "{odd:?}");
+        assert!(odd.iter().any(|why| why.contains("d/20/\\n")), "{odd:?}");
+        let level = backend.list_all(&Key::new("d").unwrap(), 1000).unwrap();
+        let (files, odd) =
+            sorted(level.into_iter().map(|entry| (format!("d/{}", entry.name), entry.content)).collect());
+        assert_eq!(files, names);
+        assert_eq!(odd.len(), 3, "{odd:?}");
+        for from in [None, Some("19")] {
+            let page = backend.list(&Key::new("d").unwrap(), from, 2).unwrap();
+            assert_eq!(page.entries.len(), 2);
+        }
+    }
+}
+
+#[test]
+fn a_list_takes_one_request_for_each_page_of_the_server() {
+    let server = S3::with_pages(1000, true);
+    for n in 0..3_500 {
+        server.put(&Key::new(format!("x/{}/{}/{}", n % 7, n % 11, n)).unwrap(), b"1");
+    }
+    server.0.files.requests();
+    assert_eq!(server.backend().files_below(&Key::new("x").unwrap(), 10_000).unwrap().len(), 3_500);
+    let requests = server.0.files.requests();
+    // The last one finds that nothing follows.
+    assert_eq!(requests.len(), 5, "{requests:?}");
+}
+
+#[test]
+fn what_was_read_once_needs_no_request() {
+    for fixture in [Box::new(S3(Server::cached())) as Box<dyn Both>, Box::new(Web(Server::cached()))] {
+        let key = Key::new("file").unwrap();
+        fixture.put(&key, &content());
+        let read = |ranges: &[std::ops::Range<u64>]| {
+            let object = fixture.backend().open(&key).unwrap();
+            fixture.files().requests();
+            object.expect(ranges);
+            let mut out = vec![0; ranges.iter().map(|range| (range.end - range.start) as usize).sum()];
+            object.read(ranges, &mut out).unwrap();
+            let wanted =
+                ranges.iter().flat_map(|range| content()[range.start as usize..range.end as usize].to_vec());
+            assert!(out == wanted.collect::<Vec<u8>>());
+            fixture.files().requests().len()
+        };
+        assert!(read(&[0..1_000, 50_000..60_000]) > 0);
+        // The cache is written after the read.
+        while read(&[0..1_000, 50_000..60_000]) > 0 {
+            std::thread::yield_now();
+        }
+        assert_eq!(read(&[10..20, 59_000..60_000, 50_000..50_001]), 0);
+        assert_eq!(read(&[10..20, 60_000..60_001]), 1);
+    }
+}
+
+#[test]
+fn a_file_of_a_web_server_that_changed_just_now_is_not_kept() {
+    let web = Web(Server::cached());
+    let key = Key::new("file").unwrap();
+    web.put(&key, &content());
+    assert!(web.backend().stat_settled(&key).unwrap().1);
+    // Another change in this second may have the same version.
+    web.0.files.changed_now();
+    assert!(!web.backend().stat_settled(&key).unwrap().1);
+    for _ in 0..3 {
+        let object = web.backend().open(&key).unwrap();
+        web.0.files.requests();
+        object.read(&[0..100], &mut [0; 100]).unwrap();
+        assert_eq!(web.0.files.requests().len(), 1);
+    }
+    assert_eq!(web.0.cache_counts().ranges, 0);
+}
+
+/// A server with its files.
+trait Both: Fixture {
+    fn files(&self) -> &server::Shared;
+}
+
+impl Both for S3 {
+    fn files(&self) -> &server::Shared {
+        &self.0.files
+    }
+}
+
+impl Both for Web {
+    fn files(&self) -> &server::Shared {
+        &self.0.files
     }
 }
 

@@ -93,6 +93,9 @@ pub struct AttachedFile {
     /// The user whose rights count, if the tree is a mount.
     #[serde(default, skip_serializing_if = "FileReader::is_everybody")]
     pub reader: FileReader,
+    /// Whether a later change must have another version. If not, nothing that is computed of the file is kept.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub settled: bool,
 }
 
 impl AttachedFile {

@@ -39,7 +39,7 @@ prop_compose! {
         reader in reader(),
     ) -> AttachedFile {
         let tree = TreeSource { url, endpoint, region, anonymous, allow_local, without_change_time };
-        AttachedFile { tree, key, stamp, reader }
+        AttachedFile { tree, key, stamp, reader, settled: true }
     }
 }
 

@@ -130,6 +130,9 @@ pub struct NodeArgs {
     /// addresses of the nodes themselves
     #[arg(long, value_name = "WHICH", default_value_t = OutsideSources::Others, value_parser = parse_outside_sources)]
     pub outside_sources: OutsideSources,
+    /// Bytes on the disk of each node for a cache of attached buckets and web servers, for example 200GiB [default: no cache]
+    #[arg(long, value_name = "SIZE")]
+    pub outside_cache: Option<Size>,
     /// Users whose identity nodes take on to read files of attached mounts: 'none', 'system' (principals are users of the entry
     /// node's system), or a file with 'PRINCIPAL UID GID [GID ...]' per line. Nodes need CAP_SETUID and CAP_SETGID for it
     #[arg(long, value_name = "USERS", default_value_t = MountUsers::None, value_parser = parse_mount_users)]
@@ -151,6 +154,7 @@ impl NodeArgs {
             objective,
             no_statistics,
             outside_sources,
+            outside_cache,
             mount_users,
             ..
         } = self;
@@ -169,6 +173,7 @@ impl NodeArgs {
             ("--chunk-memory", chunk_memory.as_ref().map(|memory| memory.to_string().into())),
             ("--objective", Some(objective.to_string().into())),
             ("--outside-sources", Some(outside_sources.to_string().into())),
+            ("--outside-cache", outside_cache.as_ref().map(|cache| cache.to_string().into())),
             ("--mount-users", mount_users_argument(mount_users).filter(|_| is_entry)),
         ];
         let flags = [("--require-identity", *require_identity), ("--no-statistics", *no_statistics)];
@@ -299,6 +304,7 @@ mod tests {
             "--require-identity",
             "--no-statistics",
             "--outside-sources=all",
+            "--outside-cache=200GiB",
             "--mount-users=/etc/gristmill/users",
         ];
         let all = NodeArgs::augment_args(Command::new("serve"));

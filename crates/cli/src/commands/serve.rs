@@ -136,6 +136,7 @@ fn options(args: &ServeArgs) -> Result<NodeOptions, CliError> {
         chunk_memory: shared.chunk_memory.map(|memory| memory.0),
         objective: shared.objective,
         outside_sources: shared.outside_sources,
+        outside_cache: shared.outside_cache.map(|size| size.0),
         mount_users: shared.mount_users.clone(),
         holds_files: !args.without_store,
         statistics: !shared.no_statistics,

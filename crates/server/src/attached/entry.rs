@@ -124,8 +124,9 @@ impl Shared {
     ) -> Answer<Option<FileInfo>> {
         let Some(tree) = self.open_tree(principal, path)? else { return Ok(None) };
         let key = tree.key(path)?;
-        let found = tree.backend.stat(&key).map_err(|error| tree.refusal(error))?;
-        Ok(Some(tree.info(&key, &found, addresses)))
+        let found = tree.backend.stat_settled(&key);
+        let (found, settled) = found.map_err(|error| tree.refusal(error))?;
+        Ok(Some(tree.info(&key, &found, settled, addresses)))
     }
 
     /// A page of the names of a directory of an attached tree; `None` if the path is in none.

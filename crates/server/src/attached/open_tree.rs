@@ -88,8 +88,14 @@ impl OpenTree {
         }
     }
 
-    /// A file in a state: its records are dealt to the nodes that reach the tree.
-    pub fn info(&self, key: &Key, found: &Found, addresses: &HashMap<u32, String>) -> FileInfo {
+    /// A file in a state, which may be settled: its records are dealt to the nodes that reach the tree.
+    pub fn info(
+        &self,
+        key: &Key,
+        found: &Found,
+        settled: bool,
+        addresses: &HashMap<u32, String>,
+    ) -> FileInfo {
         let id = id(&self.source, key, found);
         let version = found.stamp.number().max(1);
         let place = |number: &u32| {
@@ -112,6 +118,7 @@ impl OpenTree {
                 key: key.to_string(),
                 stamp: found.stamp.to_string(),
                 reader: self.reader.clone(),
+                settled,
             })),
             targets: self.numbers.iter().map(place).collect(),
         };

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use gristmill_backend::{Backend, BackendError, Mount, MountOptions, Reader, UnixUser};
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_sources::{
-    Access, AddressPolicy, Scheme, SourceUrl, SourcesOptions, check_endpoint, without_secrets,
+    Access, AddressPolicy, CacheCounts, RangeCache, Scheme, SourceUrl, SourcesOptions, check_endpoint,
+    without_secrets,
 };
 use gristmill_wire::{FileReader, TreeSource};
 use tokio::runtime::Handle;
@@ -25,6 +26,8 @@ type Opened = ((TreeSource, FileReader), Arc<dyn Backend>);
 pub(crate) struct OpenTrees {
     /// Connections that all trees share.
     connections: OutsideConnections,
+    /// Keeps ranges of buckets and of web servers on a disk.
+    cache: Option<Arc<RangeCache>>,
     open: Mutex<VecDeque<Opened>>,
     /// Trees that are looked at for the entry node. Storage that does not answer holds one look, not more and more.
     looked_at: Mutex<HashSet<TreeSource>>,
@@ -88,10 +91,15 @@ pub(super) fn is_mount(source: &TreeSource) -> bool {
 }
 
 impl OpenTrees {
-    /// No open trees. Requests to object stores and web servers run on `runtime`.
-    pub fn new(runtime: Handle) -> OpenTrees {
+    /// No open trees. Requests to object stores and web servers run on `runtime`, and `cache` keeps what they give.
+    pub fn new(runtime: Handle, cache: Option<Arc<RangeCache>>) -> OpenTrees {
         let connections = OutsideConnections::new(runtime);
-        OpenTrees { connections, open: Mutex::default(), looked_at: Mutex::default() }
+        OpenTrees { connections, cache, open: Mutex::default(), looked_at: Mutex::default() }
+    }
+
+    /// The numbers of the cache, if there is one.
+    pub fn cache_counts(&self) -> Option<CacheCounts> {
+        self.cache.as_ref().map(|cache| cache.counts())
     }
 
     /// Opens a tree. Blocks. The files of a mount are read with the rights of `reader`.
@@ -150,7 +158,8 @@ impl OpenTrees {
                     addresses: if source.allow_local { AddressPolicy::Any } else { AddressPolicy::NotLocal },
                     patience: None,
                 };
-                self.connections.with(options).and_then(|sources| sources.open(&url))
+                let sources = self.connections.with(options);
+                sources.and_then(|sources| sources.cached(self.cache.clone()).open(&url))
             }
         };
         Ok(opened?)
@@ -186,7 +195,7 @@ mod tests {
     #[tokio::test]
     async fn trees_stay_open_up_to_a_bound() {
         let dir = tempfile::tempdir().unwrap();
-        let trees = OpenTrees::new(Handle::current());
+        let trees = OpenTrees::new(Handle::current(), None);
         let readers = [FileReader::Node, FileReader::Everybody];
         for n in 0..MAX_OPEN_TREES + 5 {
             std::fs::create_dir(dir.path().join(n.to_string())).unwrap();
@@ -203,7 +212,7 @@ mod tests {
     #[tokio::test]
     async fn no_grant_makes_a_node_root() {
         let dir = tempfile::tempdir().unwrap();
-        let trees = OpenTrees::new(Handle::current());
+        let trees = OpenTrees::new(Handle::current(), None);
         for (uid, gid) in [(0, 0), (u32::MAX, 1), (1, u32::MAX)] {
             let reader = FileReader::User { uid, gid, groups: vec![] };
             let error = trees.open(&mount(dir.path()), &reader).err().unwrap();
@@ -213,7 +222,7 @@ mod tests {
 
     #[tokio::test]
     async fn urls_that_name_no_tree_are_refused_without_their_secrets() {
-        let trees = OpenTrees::new(Handle::current());
+        let trees = OpenTrees::new(Handle::current(), None);
         for url in [
             "file://era5",
             "ftp://host/x",

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
 
 use axum::Router;
 use axum::body::Body;
@@ -13,7 +14,7 @@ use axum::http::{HeaderMap, Method, Response, StatusCode, Uri, header};
 use bytes::Bytes;
 use gristmill_backend::suite::Fixture;
 use gristmill_backend::{Backend, Key};
-use gristmill_sources::{Sources, SourcesOptions};
+use gristmill_sources::{CacheCounts, RangeCache, Sources, SourcesOptions};
 
 pub const BUCKET: &str = "bucket";
 
@@ -47,6 +48,8 @@ struct Files {
     empty_heads: bool,
     /// Whether ETags are weak.
     weak_tags: bool,
+    /// The time of the last change of all files. It is long ago without.
+    changed: Option<SystemTime>,
     /// Most names of a page of a list, and whether pages have tokens.
     pages: Option<(usize, bool)>,
     requests: Vec<String>,
@@ -59,6 +62,8 @@ pub struct Shared(Arc<Mutex<Files>>);
 pub struct Server {
     pub files: Shared,
     pub address: SocketAddr,
+    /// A cache of what is read, in a folder of its own.
+    cache: Option<(Arc<RangeCache>, tempfile::TempDir)>,
     _runtime: tokio::runtime::Runtime,
 }
 
@@ -89,6 +94,11 @@ impl Shared {
         self.0.lock().unwrap().weak_tags = true;
     }
 
+    /// All files are as old as this call.
+    pub fn changed_now(&self) {
+        self.0.lock().unwrap().changed = Some(SystemTime::now());
+    }
+
     /// Lists have at most so many names, with or without tokens for the rest.
     pub fn cut_lists(&self, most: usize, tokens: bool) {
         self.0.lock().unwrap().pages = Some((most, tokens));
@@ -112,7 +122,18 @@ impl Server {
         let (files, address) = (Shared::default(), listener.local_addr().unwrap());
         let router = Router::new().fallback(answer).with_state(files.clone());
         runtime.spawn(async { axum::serve(listener, router).await });
-        Server { files, address, _runtime: runtime }
+        Server { files, address, cache: None, _runtime: runtime }
+    }
+
+    /// A server whose files are read through a cache.
+    pub fn cached() -> Server {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = RangeCache::open(dir.path(), 1 << 30).unwrap();
+        Server { cache: Some((cache, dir)), ..Server::start() }
+    }
+
+    pub fn cache_counts(&self) -> CacheCounts {
+        self.cache.as_ref().unwrap().0.counts()
     }
 
     pub fn sources(&self) -> Sources {
@@ -122,7 +143,8 @@ impl Server {
             anonymous: true,
             ..SourcesOptions::default()
         };
-        Sources::start(options).unwrap()
+        let cache = self.cache.as_ref().map(|(cache, _)| cache.clone());
+        Sources::start(options).unwrap().cached(cache)
     }
 }
 
@@ -309,9 +331,10 @@ fn object(files: &Shared, key: &str, method: &Method, asked: &HeaderMap) -> Resp
     {
         return plain(StatusCode::PRECONDITION_FAILED);
     }
+    let changed = files.changed.unwrap_or(SystemTime::UNIX_EPOCH + Duration::from_secs(1_704_067_200));
     let mut made = Response::builder()
         .header(header::ETAG, tag)
-        .header(header::LAST_MODIFIED, "Mon, 01 Jan 2024 00:00:00 GMT")
+        .header(header::LAST_MODIFIED, httpdate::fmt_http_date(changed))
         .header(header::CONTENT_TYPE, "application/octet-stream");
     let range = text(header::RANGE).and_then(|range| range.strip_prefix("bytes=")?.split_once('-'));
     let Some((first, last)) = range.filter(|_| fault != Some(Fault::WholeFile)) else {
