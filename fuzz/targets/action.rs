@@ -25,7 +25,7 @@ fn check(file: &FileMap) {
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((kind, body)) = bytes.split_first() else { return };
-    match kind % 19 {
+    match kind % 20 {
         0 => drop(round_trip::<action::PathRequest>(body)),
         1 => drop(round_trip::<action::FileInfo>(body).inspect(|info| check(&info.file))),
         2 => drop(round_trip::<action::Opened>(body).inspect(|opened| check(&opened.info.file))),
@@ -35,6 +35,7 @@ fuzz_target!(|bytes: &[u8]| {
         6 => drop(round_trip::<action::Commit>(body)),
         7 => drop(round_trip::<action::Receipt>(body)),
         8 => drop(round_trip::<action::List>(body)),
+        19 => drop(round_trip::<action::Open>(body)),
         9 => drop(round_trip::<action::Listing>(body)),
         10 => drop(round_trip::<action::SetMode>(body)),
         11 => drop(round_trip::<action::Join>(body).map(|join| join.signed_text())),

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gristmill_client::Cluster;
-use gristmill_kernel::{MAX_FILE_PARAM, ParamKind, Value, catalog, inline_files};
-use gristmill_peers::Question;
+use gristmill_client::{Cluster, growing_records};
+use gristmill_kernel::{Input, MAX_FILE_PARAM, ParamKind, Value, catalog, inline_files};
+use gristmill_peers::{Files, Question};
 use gristmill_runtime::{Control, ErrorKind, Options, Outcome, Report, Request, Selection};
 use gristmill_wire::{FoldPlace, InputSpec};
 use pyo3::prelude::*;
@@ -33,6 +33,7 @@ pub struct KernelRequest {
     lanes: Option<usize>,
     max_record: Option<u64>,
     timeout: Option<f64>,
+    growing: bool,
 }
 
 /// `(result, rows or None, report, numerics)`.
@@ -85,10 +86,11 @@ pub fn run<'py>(
         array: None,
     };
     let cluster = cluster_of(connection)?;
+    let growing = asked.growing;
     let watched = Watched::by(py, watch);
     let (control, told) = (watched.control.clone(), watched.progress.clone());
     let found = watched.wait(limit, move || {
-        let job = Job { question, options, control, told };
+        let job = Job { question, options, control, told, growing };
         match cluster {
             Some(cluster) => job.on_cluster(&cluster, &path, place),
             None => job.here(&path, place),
@@ -134,6 +136,8 @@ struct Job {
     options: Options,
     control: Arc<Control>,
     told: Arc<Progress>,
+    /// Whether programs may append to the file meanwhile.
+    growing: bool,
 }
 
 impl Job {
@@ -144,8 +148,14 @@ impl Job {
         place: FoldPlace,
     ) -> Result<Found, Failure> {
         let (mut rows, numerics) = self.output()?;
-        let planned =
-            cluster.plan(&crate::files::remote(path)?, self.question.clone(), place, &self.options)?;
+        let (path, question) = (crate::files::remote(path)?, self.question.clone());
+        let planned = match self.growing {
+            true => {
+                let files = Files::from(&cluster.open_growing(&path, growing_records(&self.input()?))?);
+                cluster.plan_files(files, question, place, &self.options)?
+            }
+            false => cluster.plan(&path, question, place, &self.options)?,
+        };
         self.told.begins(named(planned.plan.place), selected(&self.question, planned.files.map().length));
         let outcome = cluster.run(&planned, self.options, &mut rows, &self.control)?;
         found(outcome, rows, planned.plan.place == FoldPlace::Client, numerics)
@@ -161,13 +171,22 @@ impl Job {
         let (input, byte_order) = self.question.input.input()?;
         let kernel = self.question.bind()?;
         let input = input.for_kernel(&kernel.spec());
-        let mut request = Request::new(kernel, input, gristmill_client::open_file(&here(path)?, false)?);
+        let file = match self.growing {
+            true => gristmill_client::open_growing(&here(path)?, growing_records(&input))?,
+            false => gristmill_client::open_file(&here(path)?, false)?,
+        };
+        let mut request = Request::new(kernel, input, file);
         request.byte_order = byte_order;
         request.selection = Selection { skip: self.question.input.skip, range: self.question.range };
         request.options = self.options;
         self.told.begins("client", selected(&self.question, request.file.length));
         let outcome = gristmill_runtime::run(request, &mut rows, &self.control)?;
         found(outcome, rows, true, numerics)
+    }
+
+    /// The records that the kernel reads.
+    fn input(&self) -> Result<Input, Failure> {
+        Ok(self.question.input.input()?.0.for_kernel(&self.question.bind()?.spec()))
     }
 
     /// The collector of the rows, and the guarantee about the bits.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::{BackendError, Key, MAX_DEPTH, MAX_LIST_PAGE, Result};
+use crate::{BackendError, Key, MAX_DEPTH, MAX_LIST_PAGE, Result, WholeRecords};
 
 /// Most bytes of a stamp.
 const MAX_STAMP_BYTES: usize = 1_024;
@@ -194,6 +194,19 @@ pub trait Backend: Send + Sync {
     /// It fails as [`stat`](Backend::stat) does.
     fn stat_settled(&self, key: &Key) -> Result<(Found, bool)> {
         Ok((self.stat(key)?, true))
+    }
+
+    /// The state of a file to which programs append: its bytes up to the end of the last whole record.
+    /// [`open_at`](Backend::open_at) opens this state also after the file has grown. Changes of bytes that were there are not noticed.
+    /// Storage whose files are written whole gives the state of the whole file.
+    ///
+    /// # Errors
+    /// The error is [`BackendError::Io`] if the storage does not tell files that grow from others. It also fails as
+    /// [`stat`](Backend::stat) does.
+    fn stat_growing(&self, key: &Key, _records: WholeRecords) -> Result<Found> {
+        let why = "files there cannot be read while they grow; repeat the request when nothing writes to it";
+        let source = std::io::Error::new(std::io::ErrorKind::Unsupported, why);
+        Err(BackendError::Io { verb: "read", name: format!("{}/{key}", self.name()), source })
     }
 
     /// Opens a file in its state now.

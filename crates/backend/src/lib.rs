@@ -40,6 +40,7 @@
 
 mod backend;
 mod error;
+mod growing;
 mod key;
 mod memory;
 mod mount;
@@ -48,9 +49,12 @@ pub mod suite;
 
 pub use backend::{Backend, Content, Entry, Found, Object, Page, Stamp, check_ranges, read_opened};
 pub use error::{BackendError, Kind};
+pub use growing::WholeRecords;
 pub use key::{Key, MAX_KEY_BYTES};
 pub use memory::MemoryBackend;
-pub use mount::{MAX_GROUPS, MAX_HELD_FILES, Mount, MountOptions, Reader, UnixUser, open_file};
+pub use mount::{
+    MAX_GROUPS, MAX_HELD_FILES, Mount, MountOptions, Reader, UnixUser, open_file, open_growing_file,
+};
 
 /// Result of an operation on a backend.
 pub type Result<T> = std::result::Result<T, BackendError>;

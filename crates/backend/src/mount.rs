@@ -14,13 +14,15 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use self::file::{FileState, read_ranges};
+use self::file::{FileState, is_growing, read_ranges};
 use self::held::{HeldFile, hold};
 use self::root::Root;
-use crate::{Backend, BackendError, Entry, Found, Key, MAX_LIST_PAGE, Object, Page, Result, check_ranges};
+use crate::{
+    Backend, BackendError, Entry, Found, Key, MAX_LIST_PAGE, Object, Page, Result, WholeRecords, check_ranges,
+};
 
 pub use self::held::MAX_HELD_FILES;
-pub use self::plain::open_file;
+pub use self::plain::{open_file, open_growing_file};
 pub use self::reader::{MAX_GROUPS, Reader, UnixUser};
 
 /// A folder of a mounted file system. Names and symbolic links do not lead out of it, unless its options allow links to.
@@ -90,16 +92,30 @@ impl Backend for Mount {
         self.root.act(|root| root.look(key)?.map(|state| state.found()).ok_or_else(|| root.is_folder(key)))
     }
 
+    fn stat_growing(&self, key: &Key, records: WholeRecords) -> Result<Found> {
+        let (file, state) = self.root.act(|root| root.open_file(key))?;
+        let name = || self.root.name_of(key);
+        Ok(state.whole_records(records, &file, name)?.found())
+    }
+
     fn open(&self, key: &Key) -> Result<Arc<dyn Object>> {
         let (file, state) = self.root.act(|root| root.open_file(key))?;
-        let found = state.found();
-        Ok(Arc::new(MountedFile {
-            root: self.root.clone(),
-            key: key.clone(),
-            found,
-            state,
-            file: hold(file),
-        }))
+        Ok(self.opened(key, file, state))
+    }
+
+    fn open_at(&self, key: &Key, found: &Found) -> Result<Arc<dyn Object>> {
+        let (file, state) = self.root.act(|root| root.open_file(key))?;
+        let state = if is_growing(found) { state.growing(found.length) } else { Some(state) };
+        let state = state.filter(|state| state.found() == *found);
+        let state = state.ok_or_else(|| BackendError::Changed { name: self.root.name_of(key) })?;
+        Ok(self.opened(key, file, state))
+    }
+}
+
+impl Mount {
+    fn opened(&self, key: &Key, file: File, state: FileState) -> Arc<dyn Object> {
+        let (root, key, found) = (self.root.clone(), key.clone(), state.found());
+        Arc::new(MountedFile { root, key, found, state, file: hold(file) })
     }
 }
 
@@ -124,7 +140,7 @@ impl MountedFile {
             BackendError::NotFound { .. } | BackendError::WrongKind { .. } => changed(),
             error => error,
         })?;
-        if state != self.state {
+        if !self.state.is_state_of(state) {
             return Err(changed());
         }
         with(&file)
@@ -150,7 +166,7 @@ impl Object for MountedFile {
             return self.state.check_same(file.file(), || self.name());
         }
         match self.root.act(|root| root.look(&self.key)) {
-            Ok(Some(state)) if state == self.state => Ok(()),
+            Ok(Some(state)) if self.state.is_state_of(state) => Ok(()),
             Ok(_) | Err(BackendError::NotFound { .. } | BackendError::WrongKind { .. }) => {
                 Err(BackendError::Changed { name: self.name() })
             }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use gristmill_backend::{
     Backend, BackendError, Content, Key, Kind, MAX_HELD_FILES, Mount, MountOptions, Object, Reader, UnixUser,
-    open_file,
+    WholeRecords, open_file, open_growing_file,
 };
 
 const BY_MODIFICATION: MountOptions =
@@ -397,4 +397,75 @@ fn a_reader_without_a_way_to_the_root_is_refused() {
     assert!(matches!(mount.open(&key("file")), Err(BackendError::Denied { .. })));
     // An opened file stays readable, as for every program.
     assert_eq!(bytes(&object), b"bytes");
+}
+
+const BYTES: WholeRecords = WholeRecords::Fixed { header: 0, bytes: 1 };
+
+/// Appends to a file.
+fn append(path: &Path, bytes: &[u8]) {
+    use std::io::Write;
+    fs::File::options().append(true).open(path).unwrap().write_all(bytes).unwrap();
+}
+
+#[test]
+fn the_first_bytes_of_a_file_that_grows_are_one_state() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log");
+    for options in [MountOptions::default(), BY_MODIFICATION] {
+        fs::write(&path, b"0123456789").unwrap();
+        let mount = Mount::open_with(folder.path(), options).unwrap();
+        let found = mount.stat_growing(&key("log"), WholeRecords::Fixed { header: 0, bytes: 4 }).unwrap();
+        assert_eq!(found.length, 8);
+        let before = mount.open_at(&key("log"), &found).unwrap();
+        append(&path, b"abc");
+        let after = mount.open_at(&key("log"), &found).unwrap();
+        for object in [&before, &after] {
+            assert_eq!((bytes(object), object.found()), (b"01234567".to_vec(), &found));
+            let beyond = object.read_at(7, &mut [0; 2]);
+            assert!(matches!(beyond, Err(BackendError::Short { length: 8, .. })), "{beyond:?}");
+        }
+        // A longer prefix is another state, and a state that is not growing has changed.
+        assert_eq!(mount.stat_growing(&key("log"), BYTES).unwrap().length, 13);
+        let whole = mount.stat(&key("log")).unwrap();
+        append(&path, b"d");
+        assert!(matches!(mount.open_at(&key("log"), &whole), Err(BackendError::Changed { .. })));
+        // A file that became shorter has lost a part of the state.
+        fs::File::options().write(true).open(&path).unwrap().set_len(7).unwrap();
+        assert!(matches!(before.unchanged(), Err(BackendError::Changed { .. })));
+        assert!(matches!(mount.open_at(&key("log"), &found), Err(BackendError::Changed { .. })));
+    }
+}
+
+#[test]
+fn another_file_is_not_the_one_that_grew() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log");
+    fs::write(&path, b"0123456789").unwrap();
+    let mount = Mount::open(folder.path()).unwrap();
+    let found = mount.stat_growing(&key("log"), BYTES).unwrap();
+    let opened = mount.open_at(&key("log"), &found).unwrap();
+    fs::write(folder.path().join("new"), b"abcdefghijklm").unwrap();
+    fs::rename(folder.path().join("new"), &path).unwrap();
+    assert!(matches!(mount.open_at(&key("log"), &found), Err(BackendError::Changed { .. })));
+    // Who has it open still reads the old one.
+    assert_eq!(bytes(&opened), b"0123456789");
+    for missing in [key("nothing"), key("")] {
+        assert!(mount.stat_growing(&missing, BYTES).is_err());
+    }
+}
+
+#[test]
+fn a_plain_file_that_grows_has_its_first_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log");
+    fs::write(&path, b"0123456789").unwrap();
+    let (closed, growing) = (
+        open_file(&path).unwrap(),
+        open_growing_file(&path, WholeRecords::Fixed { header: 0, bytes: 7 }).unwrap(),
+    );
+    append(&path, b"abc");
+    assert!(matches!(closed.unchanged(), Err(BackendError::Changed { .. })));
+    assert_eq!(bytes(&growing), b"0123456");
+    fs::write(&path, b"0").unwrap();
+    assert!(matches!(growing.unchanged(), Err(BackendError::Changed { .. })));
 }

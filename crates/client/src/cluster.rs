@@ -8,7 +8,7 @@ use gristmill_peers::{AT_CLIENT, Files, Peers, PeersOptions, ReceiveCounter};
 use gristmill_runtime::{ErrorKind, FileParts, RunError};
 use gristmill_transport::{ClientTls, Dialer, DialerOptions};
 use gristmill_wire::action::{
-    Entry, FileInfo, List, Listing, Node, Nodes, Opened, PathRequest, SetMode, names,
+    Entry, FileInfo, Growing, List, Listing, Node, Nodes, Open, Opened, PathRequest, SetMode, names,
 };
 use gristmill_wire::{ClusterStatus, FileMap};
 use serde::Serialize;
@@ -164,6 +164,15 @@ impl Cluster {
     /// cannot be reached, does not answer or refuses.
     pub fn open(&self, path: &str) -> Result<Opened, ClientError> {
         self.about(names::OPEN, path, &PathRequest { path: path.to_owned() })
+    }
+
+    /// Opens the whole records that a file has now, although programs append to it. Only files of attached mounts grow; of others it opens
+    /// all.
+    ///
+    /// # Errors
+    /// It fails as [`open`](Cluster::open) does, and for a file of an attached web server.
+    pub fn open_growing(&self, path: &str, growing: Growing) -> Result<Opened, ClientError> {
+        self.about(names::OPEN, path, &Open { path: path.to_owned(), growing: Some(growing) })
     }
 
     /// Returns the metadata of a file.

@@ -3,13 +3,15 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gristmill_backend::{Backend, BackendError, Content, Entry, Key, Kind};
+use gristmill_backend::{Backend, BackendError, Content, Entry, Key, Kind, WholeRecords};
 use gristmill_format::{Dataset, FormatError};
+use gristmill_kernel::{Input, RecordRule};
 use gristmill_runtime::{FileParts, Placement, RunError};
 use gristmill_sources::{Scheme, SourceUrl, Sources, SourcesOptions};
+use gristmill_wire::action::Growing;
 
 use crate::array::{ArrayPlan, ArrayQuestion, Folder, plan_array, plan_dataset, read_dataset};
-use crate::{ClientError, Location, open_with};
+use crate::{ClientError, EXTENSION, Location, open_with};
 
 /// Files that mark a folder as Zarr.
 const ZARR: [&str; 3] = ["zarr.json", ".zgroup", ".zarray"];
@@ -112,6 +114,35 @@ pub fn open_file(location: &Location, verify: bool) -> Result<FileParts, ClientE
         Location::Outside(url) => Ok(file_of(url).map_err(RunError::from)?),
         Location::Remote(_) => {
             Err(RunError::Internal { what: "a file of a cluster was opened as one of this process" }.into())
+        }
+    }
+}
+
+/// The records of an input, for a file to which programs append. The input is that of the bound kernel
+/// ([`Input::for_kernel`]).
+pub fn growing_records(input: &Input) -> Growing {
+    let record = match input.record {
+        RecordRule::Fixed(bytes) => Some(bytes),
+        RecordRule::Lines => None,
+    };
+    Growing { header: input.header, record }
+}
+
+/// Opens the whole records that a file of this machine has now, although programs append to it.
+///
+/// # Errors
+/// The error is [`ClientError::Usage`] for a file of an object store or of a web server, and for a striped file: they are read whole. It
+/// also fails as [`open_file`] does.
+pub fn open_growing(location: &Location, growing: Growing) -> Result<FileParts, ClientError> {
+    match location {
+        Location::Local(path) if path.extension().is_none_or(|extension| extension != EXTENSION) => {
+            let fixed = growing.record.map(|bytes| WholeRecords::Fixed { header: growing.header, bytes });
+            Ok(FileParts::growing(path, fixed.unwrap_or(WholeRecords::Lines))?)
+        }
+        location => {
+            let text =
+                format!("{location} is read as a whole; only plain files and files of attached mounts grow");
+            Err(ClientError::Usage(text))
         }
     }
 }

@@ -74,7 +74,9 @@ pub use error::ClientError;
 pub use fsck::{FsckReport, NodeCheck};
 pub use gristmill_backend::{Content as OutsideContent, Entry as OutsideEntry};
 pub use gristmill_sources::SourceUrl;
-pub use here::{Here, MAX_OUTSIDE_NAMES, OutsideNames, is_zarr, list_outside, open_file};
+pub use here::{
+    Here, MAX_OUTSIDE_NAMES, OutsideNames, growing_records, is_zarr, list_outside, open_file, open_growing,
+};
 pub use location::{Location, Url};
 pub use node_state::NodeState;
 pub use open::{open, open_with};

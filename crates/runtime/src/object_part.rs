@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use gristmill_backend::{BackendError, Kind, Object, open_file};
+use gristmill_backend::{BackendError, Kind, Object, WholeRecords, open_file, open_growing_file};
 use gristmill_layout::{Layout, Striped};
 
 use crate::{FileParts, Part, PartRange, Placement, RunError};
@@ -90,8 +90,23 @@ impl FileParts {
     /// The error is [`RunError::Open`] if there is no such file, if it is not a regular file, if it has bytes but its
     /// length is 0, or if it cannot be opened.
     pub fn plain(path: &Path) -> Result<FileParts, RunError> {
+        FileParts::of_file(path, open_file(path))
+    }
+
+    /// The whole records that a plain file has now, although programs append to it.
+    ///
+    /// # Errors
+    /// It fails as [`plain`](FileParts::plain) does.
+    pub fn growing(path: &Path, records: WholeRecords) -> Result<FileParts, RunError> {
+        FileParts::of_file(path, open_growing_file(path, records))
+    }
+
+    fn of_file(
+        path: &Path,
+        opened: gristmill_backend::Result<Arc<dyn Object>>,
+    ) -> Result<FileParts, RunError> {
         let refuse = |why: &str, usage| RunError::Open { path: path.to_owned(), why: why.to_owned(), usage };
-        let object = open_file(path).map_err(|error| match error {
+        let object = opened.map_err(|error| match error {
             BackendError::NotFound { .. } => refuse("there is no such file; check the path", true),
             BackendError::WrongKind { kind: Kind::Folder, .. } => {
                 refuse("it is a directory; name a regular file", true)

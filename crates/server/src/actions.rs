@@ -35,7 +35,7 @@ const fn action(name: &'static str, what: &'static str, answer: fn(&Call<'_>) ->
 /// All actions: the node answers them, and lists them in errors and in ListActions.
 pub(crate) const ACTIONS: [Action; 23] = [
     action(names::OPEN, "a file and a grant to read it", |call| {
-        reply(&call.shared.open(call.principal, &call.read::<action::Open>()?.path)?)
+        reply(&call.shared.open(call.principal, &call.read()?)?)
     }),
     action(names::OPEN_MANY, "many files and grants to read them", |call| {
         reply(&call.shared.open_many(call.principal, &call.read()?)?)

@@ -40,16 +40,16 @@ impl Shared {
     }
 
     /// Opens a file for a principal.
-    pub fn open(&self, principal: &Principal, path: &str) -> Answer<Opened> {
+    pub fn open(&self, principal: &Principal, open: &Open) -> Answer<Opened> {
         self.ready()?;
-        self.open_at(principal, path, &self.addresses()?)
+        self.open_at(principal, open, &self.addresses()?)
     }
 
     /// Opens many files, each with its own outcome.
     pub fn open_many(&self, principal: &Principal, many: &Batch<Open>) -> Answer<Batch<Outcome<Opened>>> {
         self.ready()?;
         let addresses = self.addresses()?;
-        let open = |open: &Open| outcome(self.open_at(principal, &open.path, &addresses));
+        let open = |open: &Open| outcome(self.open_at(principal, open, &addresses));
         let in_tree = |open: &Open| {
             let tree = DirPath::parse(&open.path)
                 .ok()
@@ -64,8 +64,13 @@ impl Shared {
     }
 
     /// Opens a file whose targets have these addresses.
-    fn open_at(&self, principal: &Principal, path: &str, addresses: &HashMap<u32, String>) -> Answer<Opened> {
-        let mut info = self.stat_at(principal, path, addresses)?;
+    fn open_at(
+        &self,
+        principal: &Principal,
+        open: &Open,
+        addresses: &HashMap<u32, String>,
+    ) -> Answer<Opened> {
+        let mut info = self.stat_at(principal, open, addresses)?;
         // A small file lies on few targets. Every node that gets the grant reads only these.
         info.file = info.file.without_empty_targets();
         let (principal, file) = (principal.to_string(), info.file.clone());
@@ -75,19 +80,19 @@ impl Shared {
 
     /// Information about a file that the principal may read.
     pub fn stat(&self, principal: &Principal, path: &str) -> Answer<FileInfo> {
-        self.stat_at(principal, path, &self.addresses()?)
+        self.stat_at(principal, &Open::new(path), &self.addresses()?)
     }
 
     fn stat_at(
         &self,
         principal: &Principal,
-        path: &str,
+        open: &Open,
         addresses: &HashMap<u32, String>,
     ) -> Answer<FileInfo> {
-        match self.namespace()?.lookup(principal, &FilePath::parse(path)?, Access::Read) {
+        match self.namespace()?.lookup(principal, &FilePath::parse(&open.path)?, Access::Read) {
             Ok(entry) => Ok(info(&entry, addresses)),
             Err(error @ NamespaceError::NotFound { .. }) => {
-                self.stat_attached(principal, path, addresses)?.ok_or_else(|| error.into())
+                self.stat_attached(principal, open, addresses)?.ok_or_else(|| error.into())
             }
             Err(error) => Err(error.into()),
         }

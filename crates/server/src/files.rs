@@ -17,7 +17,7 @@ use gristmill_namespace::Principal;
 use gristmill_peers::{WrittenFile, whole_file};
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_transport::{FRAME, ReadBody};
-use gristmill_wire::action::{Attempt, Commit, Create, Created, PathRequest};
+use gristmill_wire::action::{Attempt, Commit, Create, Created, Open, PathRequest};
 use http::{HeaderMap, StatusCode, header};
 
 use crate::blocking::blocking;
@@ -68,7 +68,7 @@ async fn read(State(shared): State<Arc<Shared>>, Named(path): Named, request: Re
     // Each read takes a connection to every node of the file, this node included.
     let permit = shared.permit(&shared.file_reads, &principal.as_str().into())?;
     let state = shared.clone();
-    let opened = blocking(move || state.open(&principal, &path)).await?;
+    let opened = blocking(move || state.open(&principal, &Open::new(path))).await?;
     let length = opened.info.file.length;
     let tag = format!("\"{}\"", opened.info.file.id);
     if text(request.headers(), header::IF_NONE_MATCH) == Some(&tag) {

@@ -8,6 +8,7 @@ use gristmill_kernel::{Output, RowBatch, RowShape};
 use gristmill_namespace::Principal;
 use gristmill_peers::{Files, ON_STORAGE, Plan, Question};
 use gristmill_runtime::{Control, ErrorKind, Outcome, Report, RowOutput, RunError, run_on};
+use gristmill_wire::action::Open;
 use gristmill_wire::{FoldPlace, RunRequest};
 use serde_json::json;
 use tokio::runtime::Handle;
@@ -47,7 +48,7 @@ impl Run {
             array: None,
         };
         let spec = question.bind().map_err(RunError::from)?.spec();
-        let opened = shared.open(principal, &request.path)?;
+        let opened = shared.open(principal, &Open::new(&*request.path))?;
         // The fold always stays on storage: this node must not read the bytes itself.
         let files = Files::from(&opened);
         let layout = files.layout(&shared.peers)?;

@@ -8,6 +8,7 @@ use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
 use gristmill_backend::{
     Backend, BackendError, Content, Entry, Found, Key, Kind, MAX_LIST_PAGE, Object, Page, Result, Stamp,
+    WholeRecords,
 };
 use object_store::list::{PaginatedListOptions, PaginatedListStore};
 use object_store::path::{Error as PathError, Path};
@@ -358,6 +359,11 @@ impl Backend for Bucket {
             return Err(BackendError::WrongKind { name: url.to_string(), kind: Kind::Folder });
         }
         self.driver.wait(self.found(&url))
+    }
+
+    /// Objects are written whole.
+    fn stat_growing(&self, key: &Key, _records: WholeRecords) -> Result<Found> {
+        self.stat(key)
     }
 
     fn open(&self, key: &Key) -> Result<Arc<dyn Object>> {

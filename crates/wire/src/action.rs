@@ -91,7 +91,32 @@ pub struct PathRequest {
 }
 
 /// A request to open a file for reading.
-pub type Open = PathRequest;
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Open {
+    /// Absolute path.
+    pub path: String,
+    /// The records of a file to which programs append. Without it, a file that grows during a request is an error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub growing: Option<Growing>,
+}
+
+impl Open {
+    /// A request for a file that does not grow.
+    pub fn new(path: impl Into<String>) -> Open {
+        Open { path: path.into(), growing: None }
+    }
+}
+
+/// The records of a file that grows. Only whole ones are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Growing {
+    /// Bytes before the first record.
+    pub header: u64,
+    /// Bytes of a record. `None`: lines.
+    pub record: Option<u64>,
+}
 
 /// Information about a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -35,6 +35,7 @@ def run(
     lanes: int | None = None,
     max_record: Size | None = None,
     timeout: float | None = None,
+    growing: bool = False,
     params: Mapping[str, Param] | None = None,
     **more: Param,
 ) -> Answer:
@@ -72,6 +73,9 @@ def run(
         Most bytes of a line. The default is 4 MiB.
     timeout
         Seconds until :class:`TimedOut` is raised.
+    growing
+        Folds what the file has now, in whole records, although programs append to it. Without it, a file that grows
+        meanwhile is an error (:class:`Stale`). For plain files and files of attached mounts.
     params, more
         Parameters of the kernel. Give a parameter in ``params`` if a keyword above has the same name, as ``range`` of
         the histogram.
@@ -117,6 +121,7 @@ def run(
         "lanes": None if lanes is None else parse_size(parse_integer(lanes, "lanes"), "lanes"),
         "max_record": None if max_record is None else parse_size(max_record, "max_record"),
         "timeout": None if timeout is None else float(timeout),
+        "growing": bool(growing),
     }
     connection, path = locate(url)
     try:

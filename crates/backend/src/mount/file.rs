@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use crate::{BackendError, Found, Kind, Result, Stamp};
+use crate::{BackendError, Found, Kind, Result, Stamp, WholeRecords};
 
 /// The times that a version has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,9 @@ pub(super) enum Times {
     /// The times of modification and of change. A program can set the first, but not the second.
     Changed,
 }
+
+/// Start of the stamps of files that grow.
+const GROWING: &str = "growing";
 
 /// Seconds and nanoseconds.
 type Time = (i64, i64);
@@ -33,6 +36,8 @@ pub(super) struct FileState {
     modified: Time,
     changed: Time,
     times: Times,
+    /// Whether it is the state of a file that may grow: only the bytes up to its length belong to it.
+    growing: bool,
 }
 
 impl PartialEq for FileState {
@@ -40,6 +45,11 @@ impl PartialEq for FileState {
         let times = |state: &FileState| {
             (state.modified, if state.times == Times::Changed { state.changed } else { state.modified })
         };
+        if self.growing || other.growing {
+            return self.identity == other.identity
+                && self.growing == other.growing
+                && self.length == other.length;
+        }
         self.identity == other.identity && self.length == other.length && times(self) == times(other)
     }
 }
@@ -68,7 +78,34 @@ impl FileState {
             modified: (meta.mtime(), meta.mtime_nsec()),
             changed: (meta.ctime(), meta.ctime_nsec()),
             times,
+            growing: false,
         }
+    }
+
+    /// The state of the first `length` bytes of a file that may grow. `None` if it has fewer.
+    pub fn growing(self, length: u64) -> Option<FileState> {
+        (length <= self.length).then_some(FileState { length, growing: true, ..self })
+    }
+
+    /// The state of the whole records of an opened file that has this state and may grow.
+    pub fn whole_records(
+        self,
+        records: WholeRecords,
+        file: &File,
+        name: impl Fn() -> String + Copy,
+    ) -> Result<FileState> {
+        let read = |start: u64, out: &mut [u8]| {
+            let range = start..start + out.len() as u64;
+            read_ranges(file, name, std::slice::from_ref(&range), out)
+        };
+        let length = records.end(self.length, read)?;
+        let what = "the whole records of a file are longer than the file";
+        self.growing(length).ok_or(BackendError::Internal { what })
+    }
+
+    /// Whether an opened file still has the bytes of this state, if it has that state now.
+    pub fn is_state_of(&self, now: FileState) -> bool {
+        if self.growing { now.growing(self.length) == Some(*self) } else { now == *self }
     }
 
     pub fn is_folder(&self) -> bool {
@@ -85,6 +122,11 @@ impl FileState {
 
     /// Length and version. They do not name device and inode, which may differ between nodes.
     pub fn found(&self) -> Found {
+        if self.growing {
+            // The number of the file tells it from another one that takes its name, if all nodes see the same numbers.
+            let inode = if self.times == Times::Changed { self.identity.1 } else { 0 };
+            return Found { length: self.length, stamp: Stamp::of_numbers(format!("{GROWING}-{inode}")) };
+        }
         let time = |(seconds, nanoseconds): Time| format!("{seconds}.{nanoseconds:09}");
         let mut text = format!("{}-{}", self.length, time(self.modified));
         if self.times == Times::Changed {
@@ -103,12 +145,21 @@ impl FileState {
     pub fn check_same(&self, file: &File, name: impl Fn() -> String) -> Result<()> {
         let now =
             FileState::of(file, self.times).map_err(|source| BackendError::io("read", name(), source))?;
+        if self.growing {
+            let is_there = now.length >= self.length;
+            return if is_there { Ok(()) } else { Err(BackendError::Changed { name: name() }) };
+        }
         let same = (now.length, now.modified) == (self.length, self.modified);
         // A file that gets or loses a name has a new time of change, too, for example if another file takes its name.
         let same_times =
             self.times == Times::Modified || now.changed == self.changed || now.links != self.links;
         if same && same_times { Ok(()) } else { Err(BackendError::Changed { name: name() }) }
     }
+}
+
+/// Whether the state is that of a file that may grow.
+pub(super) fn is_growing(found: &Found) -> bool {
+    found.stamp.as_str().starts_with(GROWING)
 }
 
 /// Opens a regular file, and its state. `open` opens the path with the flags. The caller has looked up that it is a regular file, because

@@ -10,7 +10,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::file::{FileState, Times, open_regular, read_ranges};
-use crate::{BackendError, Found, Kind, Object, Result, check_ranges};
+use crate::{BackendError, Found, Kind, Object, Result, WholeRecords, check_ranges};
 
 /// Opens a file of this machine by its path, which may lead anywhere. Its version has no time of change, so it stays the same if the
 /// file is renamed.
@@ -19,6 +19,20 @@ use crate::{BackendError, Found, Kind, Object, Result, check_ranges};
 /// The error is [`BackendError::NotFound`] if there is no such file, [`BackendError::WrongKind`] if it is not a regular file or if it
 /// has bytes although its length is 0, and [`BackendError::Denied`] if it may not be read. It also fails if the system fails.
 pub fn open_file(path: &Path) -> Result<Arc<dyn Object>> {
+    Ok(Arc::new(open(path)?))
+}
+
+/// Opens the whole records that a file of this machine has now, although programs append to it.
+///
+/// # Errors
+/// It fails as [`open_file`] does.
+pub fn open_growing_file(path: &Path, records: WholeRecords) -> Result<Arc<dyn Object>> {
+    let opened = open(path)?;
+    let state = opened.state.whole_records(records, &opened.file, || path.display().to_string())?;
+    Ok(Arc::new(PlainFile { found: state.found(), state, ..opened }))
+}
+
+fn open(path: &Path) -> Result<PlainFile> {
     let name = || path.display().to_string();
     let open = |flags: OFlags| {
         let opened = rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty());
@@ -35,7 +49,7 @@ pub fn open_file(path: &Path) -> Result<Arc<dyn Object>> {
     }
     // An error is ignored: this is a hint to the page cache.
     let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::Sequential);
-    Ok(Arc::new(PlainFile { name: name(), found, state, file }))
+    Ok(PlainFile { name: name(), found, state, file })
 }
 
 /// A file that was opened by its path.

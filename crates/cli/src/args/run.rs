@@ -59,6 +59,10 @@ pub struct RunArgs {
     /// Print before the answer where it is computed, why, and how much the other place would move
     #[arg(long)]
     pub explain: bool,
+    /// Fold what the file has now, in whole records, although programs append to it. Without this, a file that grows meanwhile is
+    /// an error. For plain files and files of attached mounts
+    #[arg(long, conflicts_with_all = ["checkpoint", "verify"])]
+    pub growing: bool,
     /// Save the state here if stopped by Ctrl-C; resume from it if the file exists
     #[arg(long, value_name = "FILE")]
     pub checkpoint: Option<PathBuf>,

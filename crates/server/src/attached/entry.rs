@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 use std::time::UNIX_EPOCH;
 
-use gristmill_backend::{BackendError, Content, Key, Kind, MAX_LIST_PAGE};
+use gristmill_backend::{BackendError, Content, Key, Kind, MAX_LIST_PAGE, WholeRecords};
 use gristmill_namespace::{AttachedTree, DirPath, FilePath, Mode, Principal};
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_sources::SourceUrl;
-use gristmill_wire::action::{Amount, Attach, Entry, FileInfo, List, Listing, PathRequest, Tree, Trees};
+use gristmill_wire::action::{
+    Amount, Attach, Entry, FileInfo, Growing, List, Listing, Open, PathRequest, Tree, Trees,
+};
 use gristmill_wire::{FileReader, TreeSource};
 
 use super::open_tree::OpenTree;
@@ -119,12 +121,19 @@ impl Shared {
     pub fn stat_attached(
         &self,
         principal: &Principal,
-        path: &str,
+        open: &Open,
         addresses: &HashMap<u32, String>,
     ) -> Answer<Option<FileInfo>> {
-        let Some(tree) = self.open_tree(principal, path)? else { return Ok(None) };
-        let key = tree.key(path)?;
-        let found = tree.backend.stat_settled(&key);
+        let Some(tree) = self.open_tree(principal, &open.path)? else { return Ok(None) };
+        let key = tree.key(&open.path)?;
+        let found = match &open.growing {
+            None => tree.backend.stat_settled(&key),
+            Some(Growing { header, record }) => {
+                let fixed = record.map(|bytes| WholeRecords::Fixed { header: *header, bytes });
+                let found = tree.backend.stat_growing(&key, fixed.unwrap_or(WholeRecords::Lines));
+                found.map(|found| (found, false))
+            }
+        };
         let (found, settled) = found.map_err(|error| tree.refusal(error))?;
         Ok(Some(tree.info(&key, &found, settled, addresses)))
     }

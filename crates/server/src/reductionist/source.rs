@@ -11,6 +11,7 @@ use gristmill_runtime::{ErrorKind, FileParts, RunError};
 use gristmill_sources::{
     Access, AccessKey, AddressPolicy, OutsideFolder, SourceUrl, SourcesOptions, UrlError, path_style,
 };
+use gristmill_wire::action::Open;
 
 use crate::error::{Answer, Refusal};
 use crate::limits::CHUNK_TIME;
@@ -178,7 +179,7 @@ pub(crate) fn own_path(url: &str, host: Option<&str>) -> Option<String> {
 /// # Errors
 /// It fails if there is no such file, or if the principal may not read it.
 pub(crate) fn own_file(shared: &Arc<Shared>, principal: &Principal, path: &str) -> Answer<Source> {
-    let opened = shared.open(principal, path)?;
+    let opened = shared.open(principal, &Open::new(path))?;
     if let Some(file) = &opened.info.file.attached {
         return Ok(Source::Object(attached::open(shared, &opened.info.file, file)?));
     }

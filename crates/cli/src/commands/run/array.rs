@@ -45,6 +45,9 @@ pub(super) fn run(args: &RunArgs, variable: &str, options: Options) -> Result<Ex
             "--var takes types and offsets from the file; omit --type, --record, --skip and --range".into(),
         );
     }
+    if args.growing {
+        return usage("a variable is not read while its file grows; omit --growing".into());
+    }
     if args.checkpoint.is_some() {
         return usage("a request about a variable keeps no checkpoint; omit --checkpoint".into());
     }

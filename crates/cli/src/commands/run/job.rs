@@ -5,9 +5,9 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use gristmill_client::{Cluster, Planned, Url};
+use gristmill_client::{Cluster, Planned, Url, growing_records};
 use gristmill_kernel::{ByteOrder, Input, Kernel, MAX_FILE_PARAM, catalog, inline_files};
-use gristmill_peers::Question;
+use gristmill_peers::{Files, Question};
 use gristmill_runtime::{
     Checkpoint, Control, Options, Outcome, Request, RowOutput, RunError, Selection, resume,
     run as run_request,
@@ -37,7 +37,10 @@ impl Job {
             return Job::on_cluster(args, params, url, input, options);
         }
         refuse_storage(args)?;
-        let file = gristmill_client::open_file(&args.path, args.check.verify)?;
+        let file = match args.growing {
+            true => gristmill_client::open_growing(&args.path, growing_records(&input))?,
+            false => gristmill_client::open_file(&args.path, args.check.verify)?,
+        };
         let mut request = Request::new(kernel, input, file);
         request.byte_order = byte_order(&args.selection);
         request.selection = selection(&args.selection);
@@ -69,7 +72,14 @@ impl Job {
             array: None,
         };
         let cluster = connect_to_read(url, args.reach, args.check.verify)?;
-        let mut planned = Box::new(cluster.plan(&url.path, question, place, &options)?);
+        let planned = match args.growing {
+            true => {
+                let files = Files::from(&cluster.open_growing(&url.path, growing_records(&input))?);
+                cluster.plan_files(files, question, place, &options)?
+            }
+            false => cluster.plan(&url.path, question, place, &options)?,
+        };
+        let mut planned = Box::new(planned);
         let file = Url { entry: Some(cluster.entry().to_owned()), path: url.path.clone() };
         planned.identity = identity(args, params, file);
         Ok(Job::Cluster { cluster: Box::new(cluster), planned, options: Box::new(options) })
