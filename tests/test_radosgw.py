@@ -437,6 +437,26 @@ def test_a_gateway_that_hangs_is_named(up, ceph):
     assert "s3://bucket/hanging/x.u8" in text and "entry node" not in text
 
 
+def test_each_user_reads_with_credentials_of_his_own(clusters, ceph, numbers):
+    # The environment of these nodes has no credentials.
+    nodes = clusters(Up, nodes=2, args=("--admin", "anonymous"))
+    options = ("--user-credentials", "--endpoint", ceph.endpoint, "--region", "us-east-1", "--allow-local")
+    nodes.grist.ok("attach", f"s3://{ceph.bucket}", nodes.url("/u"), *options)
+    ceph.put("users/x.f64", numbers.tobytes())
+    run = ("sum", nodes.url("/u/users/x.f64"), "--type", "f64", "--place", "storage")
+    own = {"GRISTMILL_SOURCE_ID": ceph_cluster.KEY, "GRISTMILL_SOURCE_SECRET": ceph_cluster.SECRET}
+    assert nodes.grist.answer(*run, env=own)["result"]["sum"] == math.fsum(numbers)
+    for others in (
+        {"GRISTMILL_SOURCE_ID": ceph_cluster.OTHER_KEY, "GRISTMILL_SOURCE_SECRET": ceph_cluster.OTHER_SECRET},
+        {**own, "GRISTMILL_SOURCE_SECRET": "hidden-secret"},
+    ):
+        text = nodes.grist.refuses(1, "run", *run, env=others)
+        assert "may not be read" in text and "secret" not in text, text
+    assert "GRISTMILL_SOURCE_ID" in nodes.grist.refuses(1, "run", *run)
+    for path in nodes.folder.rglob("*"):
+        assert not path.is_file() or ceph_cluster.SECRET.encode() not in path.read_bytes(), path
+
+
 def post(up, operation, asked, credentials):
     """An answer of the HTTP API of Reductionist, and its status."""
     cbor2 = pytest.importorskip("cbor2", reason="cbor2 is not installed")

@@ -66,7 +66,13 @@ impl Cluster {
         let mut dial = DialerOptions::default();
         dial.tls = options.ca.as_deref().map(ClientTls::from_ca).transpose()?;
         let verify = options.verify;
-        let mut how = PeersOptions { token: options.token, received, verify, ..PeersOptions::default() };
+        let mut how = PeersOptions {
+            token: options.token,
+            source: options.source,
+            received,
+            verify,
+            ..PeersOptions::default()
+        };
         if let Some(stall) = options.stall {
             (dial.stall, how.stall) = (stall, stall);
         }

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use gristmill_wire::SourceAccess;
+
 use crate::{ClientError, Location, MAX_WAIT, Url};
 
 /// Values that turn a switch off.
@@ -17,6 +19,8 @@ pub struct ClusterOptions {
     pub ca: Option<PathBuf>,
     /// Token that names the principal. It is sent to the entry node only.
     pub token: Option<String>,
+    /// Credentials of the user for trees that are read with those of users. They are sent to the entry node only.
+    pub source: Option<SourceAccess>,
     /// Longest time without a sign of life from a node; 10 seconds by default.
     pub stall: Option<Duration>,
     /// Time for which requests to the entry node are repeated while it is away or its cluster is starting; at least
@@ -28,7 +32,8 @@ pub struct ClusterOptions {
 }
 
 impl ClusterOptions {
-    /// Options from the environment: `GRISTMILL_CA`, `GRISTMILL_TOKEN` or `GRISTMILL_TOKEN_FILE`, `GRISTMILL_WAIT`
+    /// Options from the environment: `GRISTMILL_CA`, `GRISTMILL_TOKEN` or `GRISTMILL_TOKEN_FILE`, `GRISTMILL_SOURCE_ID` with
+    /// `GRISTMILL_SOURCE_SECRET` and for some also `GRISTMILL_SOURCE_TOKEN` (credentials for storage outside), `GRISTMILL_WAIT`
     /// (seconds) and `GRISTMILL_VERIFY` (any value except 0, n, no, off, f and false). Without `entry` the address is
     /// that of `GRISTMILL_CLUSTER`.
     ///
@@ -64,7 +69,14 @@ impl ClusterOptions {
         let ca = variable("GRISTMILL_CA").map(PathBuf::from);
         let verify =
             variable("GRISTMILL_VERIFY").is_some_and(|text| !NO.contains(&text.to_lowercase().as_str()));
-        Ok(ClusterOptions { entry, ca, token, stall: None, wait, verify })
+        let (id, secret) = (variable("GRISTMILL_SOURCE_ID"), variable("GRISTMILL_SOURCE_SECRET"));
+        if id.is_some() != secret.is_some() {
+            let text = "GRISTMILL_SOURCE_ID and GRISTMILL_SOURCE_SECRET belong together; set both, or none";
+            return Err(ClientError::Usage(text.into()));
+        }
+        let token_of_session = variable("GRISTMILL_SOURCE_TOKEN");
+        let source = id.zip(secret).map(|(id, secret)| SourceAccess { id, secret, token: token_of_session });
+        Ok(ClusterOptions { entry, ca, token, source, stall: None, wait, verify })
     }
 }
 

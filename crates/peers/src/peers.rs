@@ -12,7 +12,8 @@ use gristmill_flight::{Action, ActionResult, FlightClient};
 use gristmill_runtime::{Allowance, ErrorKind, RunError};
 use gristmill_transport::{Address, Dialer};
 use gristmill_wire::{
-    Asker, MAX_FRAME_BYTES, MAX_REQUEST_BYTES, PASS_HEADER, VERIFY_HEADER, action, action::names,
+    Asker, MAX_FRAME_BYTES, MAX_REQUEST_BYTES, PASS_HEADER, SOURCE_HEADER, SourceAccess, VERIFY_HEADER,
+    action, action::names,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -35,6 +36,9 @@ const ENVELOPE_BYTES: usize = 1 << 20;
 pub struct PeersOptions {
     /// The token of the user, which is sent with actions to the entry node. It never leaves this machine unencrypted.
     pub token: Option<String>,
+    /// Credentials of the user for storage outside the cluster, which are sent with actions to the entry node. They never leave this
+    /// machine unencrypted.
+    pub source: Option<SourceAccess>,
     /// Longest time without a sign of life from a node at work.
     pub stall: Duration,
     /// Counts the bytes of files that are received.
@@ -47,6 +51,7 @@ impl Default for PeersOptions {
     fn default() -> PeersOptions {
         PeersOptions {
             token: None,
+            source: None,
             stall: Duration::from_secs(10),
             received: ReceiveCounter::default(),
             verify: false,
@@ -54,12 +59,16 @@ impl Default for PeersOptions {
     }
 }
 
+/// A header of a request, if there is one. The first one of a request says who asks.
+type Header = Option<(&'static str, MetadataValue<Ascii>)>;
+
 /// Connections to nodes, shared by all requests. Cheap to clone.
 #[derive(Clone)]
 pub struct Peers {
     dialer: Dialer,
     runtime: Handle,
     token: Option<MetadataValue<Ascii>>,
+    source: Option<MetadataValue<Ascii>>,
     pub(crate) layouts: Layouts,
     pub(crate) loads: RecentLoads,
     /// The name by which nodes know this process.
@@ -87,12 +96,20 @@ impl Peers {
             })
         };
         let token = options.token.map(bearer).transpose()?;
+        let source = options.source.map(|access| access.to_header()).transpose()?;
+        // Base64 has letters of headers only.
+        let source =
+            source.and_then(|header| header.parse::<MetadataValue<Ascii>>().ok()).map(|mut header| {
+                header.set_sensitive(true);
+                header
+            });
         // It is random, but not a secret.
         let name = format!("{:016x}", RandomState::new().build_hasher().finish()).into();
         Ok(Peers {
             dialer,
             runtime,
             token,
+            source,
             layouts: Layouts::default(),
             loads: RecentLoads::default(),
             name,
@@ -194,7 +211,9 @@ impl Peers {
         name: &str,
         body: &Q,
     ) -> Result<R, FailedRequest> {
-        self.call(address, name, body, self.token.clone().map(|token| ("authorization", token))).await
+        let token = self.token.clone().map(|token| ("authorization", token));
+        let source = self.source.clone().map(|source| (SOURCE_HEADER, source));
+        self.call(address, name, body, &[token, source]).await
     }
 
     /// Does as [`action`](Peers::action), for a node. Its pass shows that it has the key of the cluster.
@@ -209,7 +228,7 @@ impl Peers {
         pass: &str,
     ) -> Result<R, RunError> {
         let pass = pass.parse().ok().map(|pass| (PASS_HEADER, pass));
-        self.call(address, name, body, pass).await.map_err(|failure| failure.error)
+        self.call(address, name, body, &[pass]).await.map_err(|failure| failure.error)
     }
 
     /// Sends an action and reads its answer.
@@ -218,11 +237,11 @@ impl Peers {
         address: &str,
         name: &str,
         body: Bytes,
-        identity: Option<(&'static str, MetadataValue<Ascii>)>,
+        headers: &[Header],
     ) -> Result<Option<ActionResult>, FailedRequest> {
         let mut request = tonic::Request::new(Action { r#type: name.to_owned(), body });
-        if let Some((header, value)) = identity {
-            request.metadata_mut().insert(header, value);
+        for (header, value) in headers.iter().flatten() {
+            request.metadata_mut().insert(*header, value.clone());
         }
         let mut client = self.flight(address)?;
         let call = async {
@@ -240,12 +259,13 @@ impl Peers {
         address: &str,
         name: &str,
         body: &Q,
-        identity: Option<(&'static str, MetadataValue<Ascii>)>,
+        headers: &[Header],
     ) -> Result<R, FailedRequest> {
         let body = action::encode(body).map_err(RunError::from)?.into();
-        let call = self.send(address, name, body, identity.clone());
+        let call = self.send(address, name, body, headers);
         let ping = || async {
-            let answer = self.send(address, names::PING, Bytes::new(), identity.clone()).await;
+            let answer =
+                self.send(address, names::PING, Bytes::new(), headers.get(..1).unwrap_or_default()).await;
             answer.map_or_else(|failed| failed.error.kind() != ErrorKind::Unavailable, |_| true)
         };
         let answer = while_alive(address, self.stall, call, ping);

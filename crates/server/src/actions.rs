@@ -2,6 +2,7 @@
 
 use gristmill_namespace::Principal;
 use gristmill_runtime::ErrorKind;
+use gristmill_wire::SourceAccess;
 use gristmill_wire::action::{self, names};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -10,6 +11,7 @@ use crate::attached::see;
 use crate::error::{Answer, Refusal};
 use crate::join::admit;
 use crate::listing::Levels;
+use crate::requester::Requester;
 use crate::shared::Shared;
 
 /// A management action.
@@ -24,6 +26,7 @@ pub(crate) struct Action {
 struct Call<'a> {
     shared: &'a Shared,
     principal: &'a Principal,
+    access: Option<&'a SourceAccess>,
     name: &'static str,
     body: &'a [u8],
 }
@@ -35,19 +38,19 @@ const fn action(name: &'static str, what: &'static str, answer: fn(&Call<'_>) ->
 /// All actions: the node answers them, and lists them in errors and in ListActions.
 pub(crate) const ACTIONS: [Action; 23] = [
     action(names::OPEN, "a file and a grant to read it", |call| {
-        reply(&call.shared.open(call.principal, &call.read()?)?)
+        reply(&call.shared.open(call.requester(), &call.read()?)?)
     }),
     action(names::OPEN_MANY, "many files and grants to read them", |call| {
-        reply(&call.shared.open_many(call.principal, &call.read()?)?)
+        reply(&call.shared.open_many(call.requester(), &call.read()?)?)
     }),
     action(names::STAT, "what is known about a file", |call| {
-        reply(&call.shared.stat(call.principal, &call.read::<action::PathRequest>()?.path)?)
+        reply(&call.shared.stat(call.requester(), &call.read::<action::PathRequest>()?.path)?)
     }),
     action(names::LIST, "the names of a directory", |call| {
-        reply(&call.shared.list(call.principal, &call.read()?, Levels::One)?)
+        reply(&call.shared.list(call.requester(), &call.read()?, Levels::One)?)
     }),
     action(names::LIST_BELOW, "the files on all levels below a directory", |call| {
-        reply(&call.shared.list(call.principal, &call.read()?, Levels::All)?)
+        reply(&call.shared.list(call.requester(), &call.read()?, Levels::All)?)
     }),
     action(names::CREATE, "begins a put", |call| reply(&call.shared.create(call.principal, &call.read()?)?)),
     action(names::COMMIT, "makes what was put visible", |call| {
@@ -75,7 +78,7 @@ pub(crate) const ACTIONS: [Action; 23] = [
         reply(&call.shared.rename(call.principal, &call.read()?)?)
     }),
     action(names::USAGE, "how much a file or a directory is", |call| {
-        reply(&call.shared.usage(call.principal, &call.read()?)?)
+        reply(&call.shared.usage(call.requester(), &call.read()?)?)
     }),
     action(names::CHMOD, "changes who may read and write a file", |call| {
         reply(&call.shared.chmod(call.principal, &call.read()?)?)
@@ -101,13 +104,18 @@ pub(crate) const ACTIONS: [Action; 23] = [
 ];
 
 impl Call<'_> {
+    fn requester(&self) -> Requester<'_> {
+        Requester { principal: self.principal, access: self.access }
+    }
+
     fn read<T: DeserializeOwned>(&self) -> Answer<T> {
         Ok(action::decode(self.name, self.body)?)
     }
 }
 
 /// Answers an action. Blocks.
-pub(crate) fn answer(shared: &Shared, principal: &Principal, name: &str, body: &[u8]) -> Answer<Vec<u8>> {
+pub(crate) fn answer(shared: &Shared, requester: Requester<'_>, name: &str, body: &[u8]) -> Answer<Vec<u8>> {
+    let Requester { principal, access } = requester;
     let Some(action) = ACTIONS.iter().find(|action| action.name == name) else {
         let known = ACTIONS.map(|action| action.name).join(", ");
         let name: String = name.chars().take(MAX_NAME_SHOWN).collect();
@@ -116,7 +124,7 @@ pub(crate) fn answer(shared: &Shared, principal: &Principal, name: &str, body: &
             format!("there is no action '{name}'; there are {known}"),
         ));
     };
-    (action.answer)(&Call { shared, principal, name: action.name, body })
+    (action.answer)(&Call { shared, principal, access, name: action.name, body })
 }
 
 /// Largest number of characters of an unknown name that an error repeats.

@@ -17,6 +17,7 @@ use crate::error::{Answer, Refusal};
 use crate::limits::PUT_LEASE;
 use crate::listing::Levels;
 use crate::puts::outcome;
+use crate::requester::Requester;
 use crate::shared::{Shared, now};
 
 /// Largest number of names in one answer to `list`.
@@ -40,16 +41,16 @@ impl Shared {
     }
 
     /// Opens a file for a principal.
-    pub fn open(&self, principal: &Principal, open: &Open) -> Answer<Opened> {
+    pub fn open(&self, requester: Requester<'_>, open: &Open) -> Answer<Opened> {
         self.ready()?;
-        self.open_at(principal, open, &self.addresses()?)
+        self.open_at(requester, open, &self.addresses()?)
     }
 
     /// Opens many files, each with its own outcome.
-    pub fn open_many(&self, principal: &Principal, many: &Batch<Open>) -> Answer<Batch<Outcome<Opened>>> {
+    pub fn open_many(&self, requester: Requester<'_>, many: &Batch<Open>) -> Answer<Batch<Outcome<Opened>>> {
         self.ready()?;
         let addresses = self.addresses()?;
-        let open = |open: &Open| outcome(self.open_at(principal, open, &addresses));
+        let open = |open: &Open| outcome(self.open_at(requester, open, &addresses));
         let in_tree = |open: &Open| {
             let tree = DirPath::parse(&open.path)
                 .ok()
@@ -66,33 +67,38 @@ impl Shared {
     /// Opens a file whose targets have these addresses.
     fn open_at(
         &self,
-        principal: &Principal,
+        requester: Requester<'_>,
         open: &Open,
         addresses: &HashMap<u32, String>,
     ) -> Answer<Opened> {
-        let mut info = self.stat_at(principal, open, addresses)?;
+        let mut info = self.stat_at(requester, open, addresses)?;
         // A small file lies on few targets. Every node that gets the grant reads only these.
         info.file = info.file.without_empty_targets();
-        let (principal, file) = (principal.to_string(), info.file.clone());
+        if let (Some(attached), Some(access)) = (&mut info.file.attached, requester.access)
+            && attached.tree.user_credentials
+        {
+            attached.access = Some(self.key.seal_access(access, &attached.purpose())?);
+        }
+        let (principal, file) = (requester.principal.to_string(), info.file.clone());
         let grant = Grant { principal, rights: Rights::Read, file, expires: now() + GRANT_SECONDS };
         Ok(Opened { info, grant: self.key.seal(&grant)? })
     }
 
     /// Information about a file that the principal may read.
-    pub fn stat(&self, principal: &Principal, path: &str) -> Answer<FileInfo> {
-        self.stat_at(principal, &Open::new(path), &self.addresses()?)
+    pub fn stat(&self, requester: Requester<'_>, path: &str) -> Answer<FileInfo> {
+        self.stat_at(requester, &Open::new(path), &self.addresses()?)
     }
 
     fn stat_at(
         &self,
-        principal: &Principal,
+        requester: Requester<'_>,
         open: &Open,
         addresses: &HashMap<u32, String>,
     ) -> Answer<FileInfo> {
-        match self.namespace()?.lookup(principal, &FilePath::parse(&open.path)?, Access::Read) {
+        match self.namespace()?.lookup(requester.principal, &FilePath::parse(&open.path)?, Access::Read) {
             Ok(entry) => Ok(info(&entry, addresses)),
             Err(error @ NamespaceError::NotFound { .. }) => {
-                self.stat_attached(principal, open, addresses)?.ok_or_else(|| error.into())
+                self.stat_attached(requester, open, addresses)?.ok_or_else(|| error.into())
             }
             Err(error) => Err(error.into()),
         }
@@ -126,9 +132,9 @@ impl Shared {
 
     /// Lists the names of a directory, with information about its files. This needs no right to read the files, except in
     /// an attached tree.
-    pub fn list(&self, principal: &Principal, list: &List, levels: Levels) -> Answer<Listing> {
+    pub fn list(&self, requester: Requester<'_>, list: &List, levels: Levels) -> Answer<Listing> {
         let addresses = self.addresses()?;
-        if let Some(listing) = self.list_attached(principal, list, levels, &addresses)? {
+        if let Some(listing) = self.list_attached(requester, list, levels, &addresses)? {
             return Ok(listing);
         }
         let (namespace, dir, after) = (self.namespace()?, DirPath::parse(&list.path)?, list.after.as_deref());

@@ -68,7 +68,7 @@ async fn read(State(shared): State<Arc<Shared>>, Named(path): Named, request: Re
     // Each read takes a connection to every node of the file, this node included.
     let permit = shared.permit(&shared.file_reads, &principal.as_str().into())?;
     let state = shared.clone();
-    let opened = blocking(move || state.open(&principal, &Open::new(path))).await?;
+    let opened = blocking(move || state.open((&principal).into(), &Open::new(path))).await?;
     let length = opened.info.file.length;
     let tag = format!("\"{}\"", opened.info.file.id);
     if text(request.headers(), header::IF_NONE_MATCH) == Some(&tag) {

@@ -28,6 +28,7 @@ use crate::group_fold::GroupFold;
 use crate::guard::StopOnDrop;
 use crate::limits::{BATCHES_WAITING, READ_FACTOR, SIGN_OF_LIFE};
 use crate::listing::Pages;
+use crate::requester::{Requester, source_access};
 use crate::run::Run;
 use crate::sent::Sent;
 use crate::shared::Shared;
@@ -157,7 +158,7 @@ impl Flight {
             }
             DescriptorType::Path => {
                 let path = format!("/{}", descriptor.path.join("/").trim_start_matches('/'));
-                Ok(file_info(&self.0.stat(principal, &path)?))
+                Ok(file_info(&self.0.stat(principal.into(), &path)?))
             }
             DescriptorType::Unknown => Err(usage("give a path, or a request as JSON in the command")),
         }
@@ -211,6 +212,7 @@ impl FlightService for Flight {
     async fn do_action(&self, request: Request<Action>) -> Result<Response<Answers<ActionResult>>, Status> {
         let (principal, caller) =
             (request_principal(request.extensions()), Caller::from_extensions(request.extensions())?);
+        let access = source_access(request.metadata().as_ref())?;
         let Action { r#type: name, body } = request.into_inner();
         let answer = if name == names::PING {
             Vec::new()
@@ -227,7 +229,8 @@ impl FlightService for Flight {
             let held = (turn, caller.clone());
             blocking(move || {
                 let (_turn, caller) = held;
-                let answer = answer(&shared, &principal, &name, &body)?;
+                let requester = Requester { principal: &principal, access: access.as_ref() };
+                let answer = answer(&shared, requester, &name, &body)?;
                 caller.grow(answer.len())?;
                 Ok::<_, Refusal>(answer)
             })

@@ -78,6 +78,7 @@ mod puts;
 mod range;
 mod reductionist;
 mod removed;
+mod requester;
 mod reserve;
 mod routes;
 mod run;

@@ -58,7 +58,7 @@ impl Pages {
             return Ok(None);
         }
         let (shared, principal, list) = (self.shared.clone(), self.principal.clone(), self.list.clone());
-        let page = blocking(move || shared.list(&principal, &list, Levels::One)).await?;
+        let page = blocking(move || shared.list((&principal).into(), &list, Levels::One)).await?;
         self.list.after = page.entries.last().map(|entry| entry.name.clone());
         self.list.from = page.next;
         self.left = self.left.saturating_sub(page.entries.len());

@@ -48,7 +48,7 @@ impl Run {
             array: None,
         };
         let spec = question.bind().map_err(RunError::from)?.spec();
-        let opened = shared.open(principal, &Open::new(&*request.path))?;
+        let opened = shared.open(principal.into(), &Open::new(&*request.path))?;
         // The fold always stays on storage: this node must not read the bytes itself.
         let files = Files::from(&opened);
         let layout = files.layout(&shared.peers)?;

@@ -6,6 +6,7 @@ use gristmill_namespace::Principal;
 use gristmill_wire::action::{Amount, PathRequest, Rename, Renamed};
 
 use crate::error::Answer;
+use crate::requester::Requester;
 use crate::shared::Shared;
 
 impl Shared {
@@ -25,8 +26,8 @@ impl Shared {
     }
 
     /// Amount of a file, or of all files in a directory.
-    pub fn usage(&self, principal: &Principal, path: &PathRequest) -> Answer<Amount> {
-        if let Some(amount) = self.usage_attached(principal, &path.path)? {
+    pub fn usage(&self, requester: Requester<'_>, path: &PathRequest) -> Answer<Amount> {
+        if let Some(amount) = self.usage_attached(requester, &path.path)? {
             return Ok(amount);
         }
         Ok(amount(&self.namespace()?.usage(&path.path)?))

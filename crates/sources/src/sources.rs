@@ -55,6 +55,8 @@ pub struct AccessKey {
     pub id: String,
     /// The secret.
     pub secret: String,
+    /// The token of a session that has an end, for S3.
+    pub token: Option<String>,
 }
 
 impl fmt::Debug for AccessKey {

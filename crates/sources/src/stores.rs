@@ -45,7 +45,12 @@ fn s3(url: &SourceUrl, options: &SourcesOptions, http: HttpClient) -> AmazonS3Bu
         Access::Environment => AmazonS3Builder::from_env(),
         Access::Anonymous => AmazonS3Builder::new().with_skip_signature(true),
         Access::Key(key) => {
-            AmazonS3Builder::new().with_access_key_id(&key.id).with_secret_access_key(&key.secret)
+            let builder =
+                AmazonS3Builder::new().with_access_key_id(&key.id).with_secret_access_key(&key.secret);
+            match &key.token {
+                Some(token) => builder.with_token(token),
+                None => builder,
+            }
         }
     };
     builder = builder.with_bucket_name(url.container());

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::WireError;
+use crate::{MAX_ACCESS_BYTES, WireError};
 
 /// Most bytes of the URL of a tree, and of the URL of its server.
 pub const MAX_TREE_URL_BYTES: usize = 4_096;
@@ -19,7 +19,8 @@ pub const MAX_READER_GROUPS: usize = 1_024;
 /// Most bytes of the stamp of a file.
 const MAX_STAMP_BYTES: usize = 1_024;
 
-/// Where an attached tree lies, and how nodes reach it. It has no secrets: credentials come from the environment of each node.
+/// Where an attached tree lies, and how nodes reach it. It has no secrets: credentials come from the environment of each node, or
+/// with the requests of users.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TreeSource {
@@ -31,6 +32,9 @@ pub struct TreeSource {
     /// The region of a bucket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
+    /// Whether each user reads with credentials of his own. The nodes use none then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub user_credentials: bool,
     /// Whether nodes ask without credentials.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub anonymous: bool,
@@ -96,9 +100,19 @@ pub struct AttachedFile {
     /// Whether a later change must have another version. If not, nothing that is computed of the file is kept.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub settled: bool,
+    /// The credentials of the user, encrypted with [`Key::seal_access`](crate::Key::seal_access) for
+    /// [`purpose`](AttachedFile::purpose), if the tree is read with those of users.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub access: Option<String>,
 }
 
 impl AttachedFile {
+    /// The purpose for which credentials are encrypted: to read this file, and no other.
+    pub fn purpose(&self) -> Vec<u8> {
+        let TreeSource { url, endpoint, .. } = &self.tree;
+        [url.as_str(), endpoint.as_deref().unwrap_or_default(), &self.key].join("\0").into_bytes()
+    }
+
     /// Checks the lengths of a file that was received.
     ///
     /// # Errors
@@ -107,6 +121,8 @@ impl AttachedFile {
         self.tree.check()?;
         within("key of the attached file", &self.key, MAX_KEY_BYTES)?;
         within("version of the attached file", &self.stamp, MAX_STAMP_BYTES)?;
+        let access = self.access.as_deref().unwrap_or_default();
+        within("credentials for the attached file", access, MAX_ACCESS_BYTES)?;
         match &self.reader {
             FileReader::User { groups, .. } if groups.len() > MAX_READER_GROUPS => {
                 let why = format!("it has {} groups; the bound is {MAX_READER_GROUPS}", groups.len());

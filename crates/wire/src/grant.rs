@@ -85,6 +85,11 @@ impl Key {
         Some(Key::from_bytes(&bytes))
     }
 
+    /// A key for another purpose, which tells nothing about this one.
+    pub(crate) fn derive(&self, label: &[u8]) -> hmac::Tag {
+        hmac::sign(&self.0, label)
+    }
+
     /// Signs a message, as URL-safe base64 of HMAC-SHA256.
     pub fn sign(&self, message: &[u8]) -> String {
         URL_SAFE_NO_PAD.encode(hmac::sign(&self.0, message))

@@ -38,8 +38,10 @@ prop_compose! {
         (anonymous, allow_local, without_change_time) in any::<(bool, bool, bool)>(),
         reader in reader(),
     ) -> AttachedFile {
-        let tree = TreeSource { url, endpoint, region, anonymous, allow_local, without_change_time };
-        AttachedFile { tree, key, stamp, reader, settled: true }
+        let tree = TreeSource {
+            url, endpoint, region, anonymous, allow_local, without_change_time, user_credentials: allow_local,
+        };
+        AttachedFile { tree, key, stamp, reader, settled: true, access: None }
     }
 }
 

@@ -14,7 +14,7 @@ const EXAMPLES: &str = "Examples:
 
 The files stay where they are, and are only read. Every node that reaches the tree folds a part of
 each file. Credentials come from the environment of the nodes (AWS_ACCESS_KEY_ID and others), not
-from arguments.";
+from arguments. With --user-credentials each user needs credentials of his own.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, override_usage = "gristmill attach [OPTIONS] <TREE> <PATH>\n       gristmill attach --list [CLUSTER]")]
@@ -24,7 +24,7 @@ pub struct AttachArgs {
     #[arg(num_args = 0..=2, value_names = ["TREE", "PATH"], required_unless_present = "list")]
     pub paths: Vec<String>,
     /// List the attached trees
-    #[arg(long, conflicts_with_all = ["endpoint", "region", "anonymous", "allow_local", "without_change_time", "mode"])]
+    #[arg(long, conflicts_with_all = ["endpoint", "region", "user_credentials", "anonymous", "allow_local", "without_change_time", "mode"])]
     pub list: bool,
     /// A server with the protocol of S3 [default: AWS_ENDPOINT_URL of the nodes, else Amazon]
     #[arg(long, value_name = "URL")]
@@ -32,6 +32,10 @@ pub struct AttachArgs {
     /// The region of the bucket [default: AWS_REGION of the nodes]
     #[arg(long, value_name = "REGION")]
     pub region: Option<String>,
+    /// Read with the credentials of whoever asks, which he gives in GRISTMILL_SOURCE_ID and GRISTMILL_SOURCE_SECRET; for s3:// and
+    /// https:// [default: with those of the nodes]
+    #[arg(long, conflicts_with = "anonymous")]
+    pub user_credentials: bool,
     /// Ask a public bucket without credentials
     #[arg(long)]
     pub anonymous: bool,

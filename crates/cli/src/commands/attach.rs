@@ -31,6 +31,7 @@ pub fn attach(args: &AttachArgs) -> Result<ExitCode, CliError> {
         url: tree_url(tree)?,
         endpoint: args.endpoint.clone(),
         region: args.region.clone(),
+        user_credentials: args.user_credentials,
         anonymous: args.anonymous,
         allow_local: args.allow_local,
         without_change_time: args.without_change_time,
@@ -72,6 +73,7 @@ fn list(args: &AttachArgs) -> Result<ExitCode, CliError> {
         line(&format!("{path}  {}", source.url))?;
         let state = match &tree.failed {
             Some(why) => format!("not reached: {why}"),
+            None if source.user_credentials => format!("{}, with credentials of users", readers(&tree)),
             None => readers(&tree),
         };
         line(&format!("  owner {owner}, mode {mode:03o}, attached {}, {state}", utc_text(*attached)))?;
@@ -92,6 +94,7 @@ fn readers(tree: &Tree) -> String {
 fn as_json(tree: &Tree) -> serde_json::Value {
     json!({
         "path": tree.path, "url": tree.source.url, "endpoint": tree.source.endpoint, "region": tree.source.region,
+        "user_credentials": tree.source.user_credentials,
         "anonymous": tree.source.anonymous, "allow_local": tree.source.allow_local,
         "without_change_time": tree.source.without_change_time,
         "owner": tree.owner, "mode": format!("{:03o}", tree.mode), "attached": tree.attached,

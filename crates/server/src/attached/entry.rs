@@ -17,6 +17,7 @@ use super::open_trees::is_mount;
 use crate::error::{Answer, Refusal};
 use crate::limits::STATS_AT_ONCE;
 use crate::listing::Levels;
+use crate::requester::Requester;
 use crate::shared::Shared;
 
 /// Permission bits that a file of a tree can have.
@@ -45,6 +46,9 @@ impl Shared {
 
     /// Checks that there is something below the prefix of a bucket. A folder of a bucket exists only as a part of names.
     fn check_prefix(&self, source: &TreeSource) -> Answer<()> {
+        if source.user_credentials {
+            return Ok(());
+        }
         let has_prefix = source.url.parse::<SourceUrl>().is_ok_and(|url| !url.key().is_root());
         let tree = self.trees.open(source, &FileReader::Node)?;
         if !has_prefix || !tree.folders_are_names() {
@@ -98,13 +102,13 @@ impl Shared {
     }
 
     /// The tree at a path or above it, as this user reads it. `None` if there is none.
-    fn open_tree(&self, principal: &Principal, path: &str) -> Answer<Option<OpenTree>> {
+    fn open_tree(&self, requester: Requester<'_>, path: &str) -> Answer<Option<OpenTree>> {
         let namespace = self.namespace()?;
         let Some(record) = namespace.tree_of(&DirPath::parse(path)?)? else { return Ok(None) };
-        namespace.check_reader(principal, &record)?;
+        namespace.check_reader(requester.principal, &record)?;
         let source = source_of(&record)?;
-        let reader = self.reader_of(principal, &source)?;
-        let backend = self.trees.open(&source, &reader)?;
+        let reader = self.reader_of(requester.principal, &source)?;
+        let backend = self.trees.open_as(&source, &reader, requester.access)?;
         let numbers = self.seeing(&source)?;
         Ok(Some(OpenTree { record, source, backend, reader, numbers }))
     }
@@ -120,11 +124,11 @@ impl Shared {
     /// Information about a file of an attached tree; `None` if the path is in none.
     pub fn stat_attached(
         &self,
-        principal: &Principal,
+        requester: Requester<'_>,
         open: &Open,
         addresses: &HashMap<u32, String>,
     ) -> Answer<Option<FileInfo>> {
-        let Some(tree) = self.open_tree(principal, &open.path)? else { return Ok(None) };
+        let Some(tree) = self.open_tree(requester, &open.path)? else { return Ok(None) };
         let key = tree.key(&open.path)?;
         let found = match &open.growing {
             None => tree.backend.stat_settled(&key),
@@ -141,12 +145,12 @@ impl Shared {
     /// A page of the names of a directory of an attached tree; `None` if the path is in none.
     pub fn list_attached(
         &self,
-        principal: &Principal,
+        requester: Requester<'_>,
         list: &List,
         levels: Levels,
         addresses: &HashMap<u32, String>,
     ) -> Answer<Option<Listing>> {
-        let Some(tree) = self.open_tree(principal, &list.path)? else { return Ok(None) };
+        let Some(tree) = self.open_tree(requester, &list.path)? else { return Ok(None) };
         if list.after.is_some() && list.from.is_none() {
             let text =
                 "the list of an attached tree goes on from the 'next' of the page before, not after a name";
@@ -181,8 +185,8 @@ impl Shared {
     }
 
     /// Number and size of the files of an attached tree at a path and below it; `None` if the path is in none.
-    pub fn usage_attached(&self, principal: &Principal, path: &str) -> Answer<Option<Amount>> {
-        let Some(tree) = self.open_tree(principal, path)? else { return Ok(None) };
+    pub fn usage_attached(&self, requester: Requester<'_>, path: &str) -> Answer<Option<Amount>> {
+        let Some(tree) = self.open_tree(requester, path)? else { return Ok(None) };
         let key = tree.key(path)?;
         if !path.ends_with('/') && !key.is_root() {
             match tree.backend.stat(&key) {

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use gristmill_backend::{Backend, BackendError, Mount, MountOptions, Reader, UnixUser};
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_sources::{
-    Access, AddressPolicy, CacheCounts, RangeCache, Scheme, SourceUrl, SourcesOptions, check_endpoint,
-    without_secrets,
+    Access, AccessKey, AddressPolicy, CacheCounts, RangeCache, Scheme, SourceUrl, SourcesOptions,
+    check_endpoint, without_secrets,
 };
-use gristmill_wire::{FileReader, TreeSource};
+use gristmill_wire::{FileReader, SourceAccess, TreeSource};
 use tokio::runtime::Handle;
 
 use crate::limits::MAX_OPEN_TREES;
@@ -60,6 +60,14 @@ fn place(source: &TreeSource) -> Result<Place, RunError> {
         if url.scheme() != Scheme::S3 && (source.endpoint.is_some() || source.region.is_some()) {
             return Err(usage(format!("{url}: only trees of S3 have an endpoint and a region")));
         }
+        if source.user_credentials && (source.anonymous || matches!(url.scheme(), Scheme::Gs | Scheme::Az)) {
+            return Err(usage(format!(
+                "{url}: users can give credentials of their own for s3:// and https:// only, and not for --anonymous"
+            )));
+        }
+        if source.user_credentials && url.scheme() == Scheme::Http && !is_loopback(url.container()) {
+            return Err(usage(format!("{url}: passwords of users are sent over https only; write https://")));
+        }
         if source.without_change_time {
             return Err(usage(format!("{url}: only mounts have a time of change")));
         }
@@ -72,7 +80,12 @@ fn place(source: &TreeSource) -> Result<Place, RunError> {
         }
         return Ok(Place::Source(url));
     };
-    if source.endpoint.is_some() || source.region.is_some() || source.anonymous || source.allow_local {
+    if source.endpoint.is_some()
+        || source.region.is_some()
+        || source.anonymous
+        || source.allow_local
+        || source.user_credentials
+    {
         return Err(usage("a mount has no endpoint, region, credentials or address".to_owned()));
     }
     let path = Path::new(path);
@@ -83,6 +96,16 @@ fn place(source: &TreeSource) -> Result<Place, RunError> {
         )));
     }
     Ok(Place::Mount(path.to_owned()))
+}
+
+/// Whether the host of a URL is this machine.
+fn is_loopback(host: &str) -> bool {
+    let without_port = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let address = without_port.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
+    without_port == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
 /// Whether a tree is a folder of a mounted file system.
@@ -113,7 +136,7 @@ impl OpenTrees {
             return Ok(known);
         }
         // A file system may not answer for long, so nothing is locked here.
-        let backend = self.open_new(source, reader)?;
+        let backend = self.open_new(source, reader, None)?;
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|(known, _)| *known != wanted);
         open.push_back((wanted, backend.clone()));
@@ -121,6 +144,37 @@ impl OpenTrees {
             open.pop_front();
         }
         Ok(backend)
+    }
+
+    /// Checks where a tree lies. No request is sent.
+    ///
+    /// # Errors
+    /// The error is a usage error if the URL is malformed, or does not fit the options.
+    pub fn check(source: &TreeSource) -> Result<(), RunError> {
+        place(source).map(drop)
+    }
+
+    /// Opens a tree for a user. One that is read with credentials of users is opened with those of this user, and is not kept.
+    ///
+    /// # Errors
+    /// It fails as [`open`](OpenTrees::open) does, and if the user gave no credentials.
+    pub fn open_as(
+        &self,
+        source: &TreeSource,
+        reader: &FileReader,
+        access: Option<&SourceAccess>,
+    ) -> Result<Arc<dyn Backend>, RunError> {
+        if !source.user_credentials {
+            return self.open(source, reader);
+        }
+        let access = access.ok_or_else(|| {
+            let message = format!(
+                "{} is read with credentials of each user: set GRISTMILL_SOURCE_ID and GRISTMILL_SOURCE_SECRET",
+                source.url
+            );
+            RunError::Remote { kind: ErrorKind::Denied, message }
+        })?;
+        self.open_new(source, reader, Some(access))
     }
 
     /// Begins a look at a tree; `None` if another one has not ended.
@@ -139,7 +193,12 @@ impl OpenTrees {
         Some(backend)
     }
 
-    fn open_new(&self, source: &TreeSource, reader: &FileReader) -> Result<Arc<dyn Backend>, RunError> {
+    fn open_new(
+        &self,
+        source: &TreeSource,
+        reader: &FileReader,
+        access: Option<&SourceAccess>,
+    ) -> Result<Arc<dyn Backend>, RunError> {
         let opened: Result<Arc<dyn Backend>, BackendError> = match place(source)? {
             Place::Mount(path) => {
                 let options = MountOptions {
@@ -154,16 +213,23 @@ impl OpenTrees {
                     endpoint: source.endpoint.clone(),
                     region: source.region.clone(),
                     anonymous: source.anonymous,
-                    access: Access::Environment,
+                    access: access.map_or(Access::Environment, key),
                     addresses: if source.allow_local { AddressPolicy::Any } else { AddressPolicy::NotLocal },
                     patience: None,
                 };
                 let sources = self.connections.with(options);
-                sources.and_then(|sources| sources.cached(self.cache.clone()).open(&url))
+                // What a user reads with credentials of his own is for him alone.
+                let cache = self.cache.clone().filter(|_| access.is_none());
+                sources.and_then(|sources| sources.cached(cache).open(&url))
             }
         };
         Ok(opened?)
     }
+}
+
+fn key(access: &SourceAccess) -> Access {
+    let SourceAccess { id, secret, token } = access.clone();
+    Access::Key(AccessKey { id, secret, token })
 }
 
 /// The reader of a mount for the reader that a grant names.

@@ -37,7 +37,7 @@ pub(crate) fn open(
     map: &FileMap,
     attached: &AttachedFile,
 ) -> Result<Arc<dyn Object>, RunError> {
-    let tree = shared.trees.open(&attached.tree, &attached.reader);
+    let tree = open_tree(shared, attached);
     let tree = tree.map_err(|error| not_reached(shared, attached, &error))?;
     let key = Key::new(attached.key.as_str())?;
     let malformed = || WireError::Malformed { what: "version of a file", why: "it is too long".into() };
@@ -47,6 +47,13 @@ pub(crate) fn open(
         return Ok(tree.open_at(&key, &found)?);
     }
     Ok(Arc::new(OpenedLater { tree, key, found, name: map.path.clone(), object: OnceLock::new() }))
+}
+
+/// Opens the tree of a file as its grant says: with the reader, or the credentials, of the user.
+fn open_tree(shared: &Shared, attached: &AttachedFile) -> Result<Arc<dyn Backend>, RunError> {
+    let access = attached.access.as_ref();
+    let access = access.map(|sealed| shared.key.open_access(sealed, &attached.purpose())).transpose()?;
+    shared.trees.open_as(&attached.tree, &attached.reader, access.as_ref())
 }
 
 /// The error of a node that does not reach a tree any more.
@@ -61,7 +68,7 @@ fn not_reached(shared: &Shared, attached: &AttachedFile, error: &RunError) -> Ru
 /// Whether a file of an attached tree still has the state of its grant. Blocks.
 pub(crate) fn is_unchanged(shared: &Shared, map: &FileMap, attached: &AttachedFile) -> bool {
     let found = || {
-        let tree = shared.trees.open(&attached.tree, &attached.reader).ok()?;
+        let tree = open_tree(shared, attached).ok()?;
         tree.stat(&Key::new(attached.key.as_str()).ok()?).ok()
     };
     found().is_some_and(|found| found.length == map.length && found.stamp.as_str() == attached.stamp)

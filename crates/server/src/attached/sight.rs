@@ -13,11 +13,12 @@ use std::time::Instant;
 
 use futures_util::StreamExt;
 use futures_util::stream::iter;
-use gristmill_backend::{Backend, BackendError, Key};
+use gristmill_backend::{BackendError, Key};
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_wire::action::{MAX_SEEN_NAMES, Node, SeeTree, SeenTree, names};
 use gristmill_wire::{FileReader, GRANT_SECONDS, Pass, TreeSource};
 
+use super::open_trees::OpenTrees;
 use crate::error::{Answer, Refusal};
 use crate::join::NODE;
 use crate::limits::{ASKED_AT_ONCE, JOIN_AGE, SEE_AGAIN, SEE_FAILED, SEE_PATIENCE, SEE_TIME};
@@ -129,7 +130,7 @@ impl Shared {
 
     fn ask_who_sees(&self, source: &TreeSource) -> Answer<Vec<u32>> {
         let own = self.number()?;
-        let names = root_names(&*self.trees.open(source, &FileReader::Node)?)?;
+        let names = root_names(&self.trees, source)?;
         let nodes = self.nodes()?.nodes.into_iter();
         let nodes = nodes.filter(|node| node.number != own && self.alive(node.number));
         let mut question = SeeTree { source: source.clone(), names, at: now(), seal: String::new() };
@@ -150,7 +151,12 @@ impl Shared {
 }
 
 /// Some names in the root of a tree. Web servers need not list their folders: they only must answer.
-fn root_names(tree: &dyn Backend) -> Result<Vec<String>, RunError> {
+fn root_names(trees: &OpenTrees, source: &TreeSource) -> Result<Vec<String>, RunError> {
+    // Nodes have no credentials for it. Each read finds out whether they reach it.
+    if source.user_credentials {
+        return OpenTrees::check(source).map(|()| Vec::new());
+    }
+    let tree = trees.open(source, &FileReader::Node)?;
     if !tree.lists_everything() {
         return match tree.stat(&Key::ROOT) {
             Err(error @ BackendError::Unavailable { .. }) => Err(error.into()),
@@ -176,7 +182,7 @@ pub(crate) fn see(shared: &Shared, question: &SeeTree) -> Answer<SeenTree> {
     let Some(_look) = shared.trees.look(&question.source) else {
         return Ok(SeenTree { why_not: Some("its storage has not answered an earlier question".to_owned()) });
     };
-    let names = shared.trees.open(&question.source, &FileReader::Node).and_then(|tree| root_names(&*tree));
+    let names = root_names(&shared.trees, &question.source);
     let why_not = match names {
         Ok(names) if names == question.names => None,
         Ok(_) => Some("it has other names there than the entry node".to_owned()),

@@ -78,7 +78,7 @@ impl OutsideObject {
                 (url, SourcesOptions::default())
             }
         };
-        let key = credentials.map(|key| AccessKey { id: key.name, secret: key.secret });
+        let key = credentials.map(|key| AccessKey { id: key.name, secret: key.secret, token: None });
         let access = key.map_or(Access::Anonymous, Access::Key);
         let options = SourcesOptions { addresses, access, patience: Some(CHUNK_TIME), ..options };
         let Some((folder, name)) = url.split_name() else {
@@ -179,7 +179,7 @@ pub(crate) fn own_path(url: &str, host: Option<&str>) -> Option<String> {
 /// # Errors
 /// It fails if there is no such file, or if the principal may not read it.
 pub(crate) fn own_file(shared: &Arc<Shared>, principal: &Principal, path: &str) -> Answer<Source> {
-    let opened = shared.open(principal, &Open::new(path))?;
+    let opened = shared.open(principal.into(), &Open::new(path))?;
     if let Some(file) = &opened.info.file.attached {
         return Ok(Source::Object(attached::open(shared, &opened.info.file, file)?));
     }

@@ -1,0 +1,28 @@
+//! Who asks for files.
+
+use gristmill_namespace::Principal;
+use gristmill_wire::{SOURCE_HEADER, SourceAccess};
+
+use crate::error::Answer;
+
+/// Who asks for files: a principal, with the credentials for storage outside that came with the request.
+#[derive(Clone, Copy)]
+pub(crate) struct Requester<'a> {
+    pub principal: &'a Principal,
+    pub access: Option<&'a SourceAccess>,
+}
+
+impl<'a> From<&'a Principal> for Requester<'a> {
+    fn from(principal: &'a Principal) -> Requester<'a> {
+        Requester { principal, access: None }
+    }
+}
+
+/// The credentials for storage outside in the headers of a request.
+///
+/// # Errors
+/// It fails if they are malformed. The error does not show them.
+pub(crate) fn source_access(headers: &http::HeaderMap) -> Answer<Option<SourceAccess>> {
+    let Some(value) = headers.get(SOURCE_HEADER) else { return Ok(None) };
+    Ok(Some(SourceAccess::from_header(value.as_bytes())?))
+}

@@ -1,0 +1,110 @@
+"""Attached trees that each user reads with credentials of his own."""
+
+import json
+import os
+
+import attached
+import numpy as np
+import pytest
+import web_servers
+from cluster import Up
+
+import gristmill as gm
+
+RIGHT = {"GRISTMILL_SOURCE_ID": web_servers.KEY, "GRISTMILL_SOURCE_SECRET": web_servers.SECRET}
+
+
+@pytest.fixture(scope="module")
+def tree(clusters, tmp_path_factory):
+    """The folder of an nginx that wants a login, attached as /p. The nodes have no login."""
+    tree = attached.made("nginx", tmp_path_factory)
+    try:
+        tree.up = clusters(Up, nodes=2, args=("--admin", "anonymous", "--outside-cache", "64MiB"))
+        options = ("--user-credentials", "--allow-local")
+        tree.said = tree.up.grist.ok("attach", tree.url("private"), tree.up.url("/p"), *options).decode()
+        tree.numbers = np.random.default_rng(1).normal(size=2_500_000)
+        tree.put("private/x.f64", tree.numbers.tobytes())
+        folder = tmp_path_factory.mktemp("made")
+        tree.values = attached.made_temperatures(folder)
+        tree.put("private/t.nc", (folder / "t.nc").read_bytes())
+        tree.put_folder(folder / "t3.zarr", "private/t3.zarr")
+        yield tree
+    finally:
+        tree.end()
+
+
+def test_what_attach_says(tree):
+    shown = tree.up.grist.ok("attach", "--list", tree.up.url()).decode()
+    assert "with credentials of users" in shown
+    listed = json.loads(tree.up.grist.ok("attach", "--list", tree.up.url(), "--json"))["trees"][0]
+    assert listed["user_credentials"] and not listed["anonymous"]
+
+
+def test_everything_works_with_the_credentials_of_the_user(tree):
+    grist, url = tree.up.grist, tree.up.url
+    run = ("sum", url("/p/x.f64"), "--type", "f64")
+    for place in ("storage", "client", "auto"):
+        answer = grist.answer(*run, "--place", place, env=RIGHT)
+        assert answer["result"]["sum"] == pytest.approx(tree.numbers.sum(), rel=1e-12)
+    assert len(json.loads(grist.ok("stat", url("/p/x.f64"), "--json", env=RIGHT))["targets"]) == 2
+    for name in ("t.nc", "t3.zarr"):
+        answer = grist.answer("mean", url(f"/p/{name}"), "--var", "t", "--axes", "t", "--place", "storage", env=RIGHT)
+        np.testing.assert_allclose(answer["result"]["mean"]["values"], tree.values.mean(0).ravel(), rtol=1e-5)
+    assert grist.ok("ls", url("/p"), env=RIGHT).decode().split() == ["t.nc", "t3.zarr/", "x.f64"]
+    assert json.loads(grist.ok("du", url("/p"), "--json", env=RIGHT))["files"] > 3
+    assert grist.ok("get", url("/p/x.f64"), "-", env=RIGHT) == tree.numbers.tobytes()
+
+
+def test_python_takes_them_from_the_environment(tree, monkeypatch):
+    with pytest.raises(gm.Denied, match="GRISTMILL_SOURCE_ID"):
+        gm.run("count", tree.up.url("/p/x.f64"), type="f64")
+    for name, value in RIGHT.items():
+        monkeypatch.setenv(name, value)
+    assert gm.run("count", tree.up.url("/p/x.f64"), type="f64")["count"] == tree.numbers.size
+    data = gm.open_dataset(tree.up.url("/p/t.nc"))
+    np.testing.assert_allclose(data["t"].mean("t").values, tree.values.mean(0), rtol=1e-5)
+    monkeypatch.setenv("GRISTMILL_SOURCE_SECRET", "wrong")
+    with pytest.raises(gm.Denied) as caught:
+        gm.run("count", tree.up.url("/p/x.f64"), type="f64")
+    assert "401" in str(caught.value) and "wrong" not in str(caught.value)
+
+
+def test_nobody_reads_with_the_credentials_of_others(tree):
+    grist, url = tree.up.grist, tree.up.url
+    run = ("run", "count", url("/p/x.f64"), "--type", "f64")
+    grist.ok(*run, env=RIGHT)
+    for env in ({}, {**RIGHT, "GRISTMILL_SOURCE_SECRET": "not-the-one"}, {**RIGHT, "GRISTMILL_SOURCE_ID": "nobody"}):
+        for place in ("storage", "client"):
+            text = grist.refuses(1, *run, "--place", place, env=env)
+            assert "GRISTMILL_SOURCE_ID" in text or "401" in text, text
+            assert "not-the-one" not in text and "nobody" not in text
+    # The nodes keep nothing for others.
+    assert not [path for path in tree.up.folder.glob("store/node*/outside-cache/??/*") if path.is_file()]
+    text = grist.refuses(2, *run, env={"GRISTMILL_SOURCE_ID": "alice"})
+    assert "belong together" in text
+
+
+def test_secrets_are_nowhere_on_disk(tree):
+    tree.up.grist.ok("run", "count", tree.up.url("/p/x.f64"), "--type", "f64", env=RIGHT)
+    tree.up.grist.refuses(2, "run", "count", tree.up.url("/p/nothing"), "--type", "f64", env=RIGHT)
+    for path in tree.up.folder.rglob("*"):
+        if path.is_file():
+            content = path.read_bytes()
+            assert web_servers.SECRET.encode() not in content, path
+    for entry in os.listdir("/proc"):
+        if entry.isdigit() and int(entry) in tree.up.pids().values():
+            with open(f"/proc/{entry}/cmdline", "rb") as file:
+                assert web_servers.SECRET.encode() not in file.read()
+
+
+def test_what_is_refused(tree, tmp_path):
+    grist, url = tree.up.grist, tree.up.url
+    for source, text in [
+        ("gs://bucket", "s3:// and https:// only"),
+        ("az://container", "s3:// and https:// only"),
+        ("http://example.org/data", "over https only"),
+        ("http://127.0.0.1.example.org/data", "over https only"),
+        (tmp_path, "a mount has no"),
+    ]:
+        assert text in grist.refuses(2, "attach", source, url("/q"), "--user-credentials")
+    assert "--anonymous" in grist.refuses(2, "attach", "s3://bucket", url("/q"), "--user-credentials", "--anonymous")
