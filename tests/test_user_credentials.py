@@ -1,7 +1,11 @@
 """Attached trees that each user reads with credentials of his own."""
 
 import json
+import math
 import os
+import urllib.error
+import urllib.request
+from base64 import b64encode, urlsafe_b64encode
 
 import attached
 import numpy as np
@@ -10,6 +14,8 @@ import web_servers
 from cluster import Up
 
 import gristmill as gm
+
+cbor2 = pytest.importorskip("cbor2", reason="cbor2 is not installed")
 
 RIGHT = {"GRISTMILL_SOURCE_ID": web_servers.KEY, "GRISTMILL_SOURCE_SECRET": web_servers.SECRET}
 
@@ -108,3 +114,54 @@ def test_what_is_refused(tree, tmp_path):
     ]:
         assert text in grist.refuses(2, "attach", source, url("/q"), "--user-credentials")
     assert "--anonymous" in grist.refuses(2, "attach", "s3://bucket", url("/q"), "--user-credentials", "--anonymous")
+
+
+def reduction(entry, url, headers, size=80):
+    """The answer of a request for a sum in the API of Reductionist, and its status."""
+    asked = {"interface_type": "http", "url": url, "dtype": "float64", "byte_order": "little", "offset": 0, "size": size}
+    request = urllib.request.Request(f"http://{entry}/v2/sum/", json.dumps(asked).encode(), headers)
+    request.add_header("Content-Type", "application/json")
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return np.frombuffer(cbor2.loads(answer.read())["bytes"]).item(), answer.status
+    except urllib.error.HTTPError as error:
+        said = json.loads(error.read())
+        return said.get("error", said)["message"], error.code
+
+
+def source_header(secret=web_servers.SECRET):
+    content = json.dumps({"id": web_servers.KEY, "secret": secret, "token": None}).encode()
+    return {"x-gristmill-source": urlsafe_b64encode(content).decode().rstrip("=")}
+
+
+def basic(secret=web_servers.SECRET):
+    return {"Authorization": "Basic " + b64encode(f"{web_servers.KEY}:{secret}".encode()).decode()}
+
+
+def test_a_token_and_credentials_of_a_source_in_one_request(tree, clusters, tmp_path):
+    tokens = tmp_path / "tokens"
+    tokens.write_text("alice a-token-of-alice-0123456789abcdef\n")
+    tokens.chmod(0o600)
+    nodes = clusters(Up, nodes=1, args=("--outside-sources", "all", "--tokens", tokens, "--require-identity"))
+    token = {"Authorization": "Bearer a-token-of-alice-0123456789abcdef"}
+    url = tree.url("private/x.f64")
+    wanted = math.fsum(tree.numbers[:10])
+    assert reduction(nodes.entry, url, {**token, **source_header()}) == (wanted, 200)
+    for headers, text in [
+        (token, "may not be read"),
+        ({**token, **source_header("not-the-one")}, "may not be read"),
+        (source_header(), "needs to know who you are"),
+        ({**token, "x-gristmill-source": "!"}, "credentials of a source"),
+    ]:
+        message, status = reduction(nodes.entry, url, headers)
+        assert status in (400, 401, 403) and text in message and "not-the-one" not in message, (message, status)
+
+
+def test_chunks_of_a_tree_that_is_read_with_credentials_of_users(tree):
+    url = f"http://{tree.up.entry}/files/p/x.f64"
+    wanted = math.fsum(tree.numbers[:10])
+    for headers in (basic(), source_header()):
+        assert reduction(tree.up.entry, url, headers) == (wanted, 200)
+    for headers in ({}, basic("not-the-one")):
+        message, status = reduction(tree.up.entry, url, headers)
+        assert status == 401 and "not-the-one" not in message, (message, status)

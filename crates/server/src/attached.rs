@@ -13,6 +13,6 @@ mod sight;
 
 pub(crate) use entry::at_once;
 pub(crate) use objects::{read, read_extents};
-pub(crate) use open_trees::OpenTrees;
+pub(crate) use open_trees::{OpenTrees, key};
 pub(crate) use parts::{is_unchanged, open, own_parts};
 pub(crate) use sight::{Sight, see};

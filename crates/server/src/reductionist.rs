@@ -17,6 +17,7 @@ use gristmill_format::MAX_STORED_BYTES;
 use gristmill_reductionist::{Interface, Operation, RequestError, reduce};
 use gristmill_runtime::ErrorKind;
 use gristmill_transport::ReadBody;
+use gristmill_wire::SourceAccess;
 use http::{HeaderMap, StatusCode, header};
 
 use crate::blocking::blocking;
@@ -25,7 +26,8 @@ use crate::error::Refusal;
 use crate::limits::{BODY_TIME, INLINE_REDUCTION, MAX_REDUCTION_BODY, REDUCTION_PATIENCE};
 use crate::memory::Room;
 use crate::permit::Permit;
-use crate::reductionist::source::{Credentials, OutsideObject, Source, own_file, own_path};
+use crate::reductionist::source::{OutsideObject, Source, own_file, own_path};
+use crate::requester::{Requester, source_access};
 use crate::shared::Shared;
 
 /// Beginning of the paths.
@@ -108,19 +110,25 @@ impl IntoResponse for Failure {
     }
 }
 
-/// The Basic credentials of a request.
+/// The credentials of a request for its source: those of the header for them, which leaves `Authorization` for a token, or the Basic
+/// credentials.
 ///
 /// # Errors
 /// Returns an error if they are malformed.
-fn credentials(headers: &HeaderMap) -> Result<Option<Credentials>, Failure> {
+fn credentials(headers: &HeaderMap) -> Result<Option<SourceAccess>, Failure> {
     use base64::Engine;
+    if let Some(access) = source_access(headers)? {
+        return Ok(Some(access));
+    }
     let Some(value) = headers.get(header::AUTHORIZATION) else { return Ok(None) };
     let Some(encoded) = value.as_bytes().strip_prefix(b"Basic ") else { return Ok(None) };
     let decoded = base64::engine::general_purpose::STANDARD.decode(encoded.trim_ascii()).ok();
     let text = decoded.and_then(|bytes| String::from_utf8(bytes).ok());
     let pair = text.as_deref().and_then(|text| text.split_once(':'));
     match pair {
-        Some((name, secret)) => Ok(Some(Credentials { name: name.to_owned(), secret: secret.to_owned() })),
+        Some((id, secret)) => {
+            Ok(Some(SourceAccess { id: id.to_owned(), secret: secret.to_owned(), token: None }))
+        }
         None => {
             let message = "the Basic credentials are malformed".to_owned();
             Err(Failure::new(StatusCode::BAD_REQUEST, message))
@@ -159,7 +167,8 @@ async fn answer(
         Some(path) => {
             let state = shared.clone();
             let (source, held_again) = blocking(move || {
-                let source = own_file(&state, &principal, &path)?;
+                let requester = Requester { principal: &principal, access: credentials.as_ref() };
+                let source = own_file(&state, requester, &path)?;
                 Ok::<_, Failure>((source, held))
             })
             .await?;

@@ -227,7 +227,8 @@ impl OpenTrees {
     }
 }
 
-fn key(access: &SourceAccess) -> Access {
+/// The credentials of a user, for his source.
+pub(crate) fn key(access: &SourceAccess) -> Access {
     let SourceAccess { id, secret, token } = access.clone();
     Access::Key(AccessKey { id, secret, token })
 }

@@ -1,34 +1,22 @@
 //! The object that a request names.
 
-use std::fmt;
 use std::sync::Arc;
 
 use gristmill_backend::{BackendError, Key, Object, read_opened};
-use gristmill_namespace::Principal;
 use gristmill_peers::whole_file;
 use gristmill_reductionist::{Interface, Request};
 use gristmill_runtime::{ErrorKind, FileParts, RunError};
 use gristmill_sources::{
-    Access, AccessKey, AddressPolicy, OutsideFolder, SourceUrl, SourcesOptions, UrlError, path_style,
+    Access, AddressPolicy, OutsideFolder, SourceUrl, SourcesOptions, UrlError, path_style,
 };
+use gristmill_wire::SourceAccess;
 use gristmill_wire::action::Open;
 
 use crate::error::{Answer, Refusal};
 use crate::limits::CHUNK_TIME;
+use crate::requester::Requester;
 use crate::shared::Shared;
 use crate::{OutsideSources, attached};
-
-/// The credentials of a request, for its source.
-pub(crate) struct Credentials {
-    pub name: String,
-    pub secret: String,
-}
-
-impl fmt::Debug for Credentials {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Credentials(..)")
-    }
-}
 
 /// The object of a request.
 pub(crate) enum Source {
@@ -53,7 +41,11 @@ impl OutsideObject {
     ///
     /// # Errors
     /// It fails if the URL is malformed, or if the node does not ask its server.
-    pub fn of(shared: &Shared, request: &Request, credentials: Option<Credentials>) -> Answer<OutsideObject> {
+    pub fn of(
+        shared: &Shared,
+        request: &Request,
+        credentials: Option<SourceAccess>,
+    ) -> Answer<OutsideObject> {
         let usage = |text: String| Refusal::new(ErrorKind::Usage, text);
         let addresses = match shared.outside_sources {
             OutsideSources::None => {
@@ -78,8 +70,7 @@ impl OutsideObject {
                 (url, SourcesOptions::default())
             }
         };
-        let key = credentials.map(|key| AccessKey { id: key.name, secret: key.secret, token: None });
-        let access = key.map_or(Access::Anonymous, Access::Key);
+        let access = credentials.as_ref().map_or(Access::Anonymous, attached::key);
         let options = SourcesOptions { addresses, access, patience: Some(CHUNK_TIME), ..options };
         let Some((folder, name)) = url.split_name() else {
             return Err(usage(format!("{url} names no object")));
@@ -178,8 +169,8 @@ pub(crate) fn own_path(url: &str, host: Option<&str>) -> Option<String> {
 ///
 /// # Errors
 /// It fails if there is no such file, or if the principal may not read it.
-pub(crate) fn own_file(shared: &Arc<Shared>, principal: &Principal, path: &str) -> Answer<Source> {
-    let opened = shared.open(principal.into(), &Open::new(path))?;
+pub(crate) fn own_file(shared: &Arc<Shared>, requester: Requester<'_>, path: &str) -> Answer<Source> {
+    let opened = shared.open(requester, &Open::new(path))?;
     if let Some(file) = &opened.info.file.attached {
         return Ok(Source::Object(attached::open(shared, &opened.info.file, file)?));
     }
