@@ -116,6 +116,28 @@ def test_what_is_refused(tree, tmp_path):
     assert "--anonymous" in grist.refuses(2, "attach", "s3://bucket", url("/q"), "--user-credentials", "--anonymous")
 
 
+def test_buckets_are_those_of_the_server_that_the_nodes_know(clusters, tmp_path_factory):
+    bucket = attached.made("s3", tmp_path_factory)
+    try:
+        up = clusters(Up, nodes=2, args=("--admin", "anonymous"), env=bucket.env)
+        options = ("--user-credentials", "--allow-local")
+        # With credentials a name that is wrong is noticed.
+        assert "there is no" in up.grist.refuses(2, "attach", "s3://nothing", up.url("/n"), *options, env=RIGHT)
+        up.grist.ok("attach", bucket.source, up.url("/b"), *options)
+        tree = json.loads(up.grist.ok("attach", "--list", up.url(), "--json"))["trees"][0]
+        assert (tree["endpoint"], tree["region"]) == (bucket.endpoint, web_servers.REGION)
+        bucket.put("x.f64", np.arange(10.0).tobytes())
+        run = ("sum", up.url("/b/x.f64"), "--type", "f64", "--place", "storage")
+        assert up.grist.answer(*run, env=RIGHT)["result"]["sum"] == 45
+        # No header has such letters.
+        for wrong in ({"GRISTMILL_SOURCE_ID": "m\u00fcller"}, {"GRISTMILL_SOURCE_TOKEN": "two\nlines"}):
+            text = up.grist.refuses(1, "run", *run, env={**RIGHT, **wrong})
+            assert "letters that keys do not have" in text and "panicked" not in text, text
+        assert "panicked" not in up.errors()
+    finally:
+        bucket.end()
+
+
 def reduction(entry, url, headers, size=80):
     """The answer of a request for a sum in the API of Reductionist, and its status."""
     asked = {"interface_type": "http", "url": url, "dtype": "float64", "byte_order": "little", "offset": 0, "size": size}

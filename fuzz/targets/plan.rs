@@ -17,7 +17,7 @@ fn number(bytes: &mut &[u8]) -> u64 {
 /// A file of an attached tree, which lies in one piece.
 fn attached() -> Box<AttachedFile> {
     let tree = TreeSource { url: "file:///t".into(), ..TreeSource::default() };
-    Box::new(AttachedFile { tree, key: "f".into(), stamp: "1".into(), reader: FileReader::Everybody, settled: false, access: None })
+    Box::new(AttachedFile { tree, key: "f".into(), stamp: "1".into(), reader: FileReader::Everybody, settled: false, growing: false, access: None })
 }
 
 fuzz_target!(|bytes: &[u8]| {

@@ -1,9 +1,9 @@
 //! Files to which programs append: where their last whole record ends.
 
-use crate::Result;
+use crate::{BackendError, Result};
 
 /// Most bytes at the end of a file in which the end of its last whole line is looked for.
-const MAX_LAST_LINE: u64 = 4 << 20;
+pub const MAX_UNFINISHED_LINE: u64 = 64 << 20;
 
 /// Bytes that are read at once while it is looked for.
 const STEP: u64 = 64 << 10;
@@ -34,15 +34,20 @@ pub enum WholeRecords {
 }
 
 impl WholeRecords {
-    /// The end of the last whole record of a file with `length` bytes, of which `read` fills a buffer from an offset. Of lines that are
-    /// longer than 4 MiB it is the length.
-    pub(crate) fn end(self, length: u64, read: impl Fn(u64, &mut [u8]) -> Result<()>) -> Result<u64> {
+    /// The end of the last whole record of a file with this name and `length` bytes, of which `read` fills a buffer from an offset.
+    pub(crate) fn end(
+        self,
+        name: impl Fn() -> String,
+        length: u64,
+        read: impl Fn(u64, &mut [u8]) -> Result<()>,
+    ) -> Result<u64> {
         match self {
             WholeRecords::Fixed { header, bytes } => {
                 Ok(length - length.saturating_sub(header) % bytes.max(1))
             }
             WholeRecords::Lines => {
-                let (least, mut end, mut block) = (length.saturating_sub(MAX_LAST_LINE), length, Vec::new());
+                let (least, mut end, mut block) =
+                    (length.saturating_sub(MAX_UNFINISHED_LINE), length, Vec::new());
                 while end > least {
                     let start = end.saturating_sub(STEP).max(least);
                     block.resize((end - start) as usize, 0);
@@ -52,7 +57,11 @@ impl WholeRecords {
                     }
                     end = start;
                 }
-                Ok(if least == 0 { 0 } else { length })
+                if least == 0 {
+                    return Ok(0);
+                }
+                let why = format!("its last {} MiB have no end of a line", MAX_UNFINISHED_LINE >> 20);
+                Err(BackendError::Io { verb: "read", name: name(), source: std::io::Error::other(why) })
             }
         }
     }
@@ -71,14 +80,19 @@ mod tests {
                 out.copy_from_slice(&text[start as usize..start as usize + out.len()]);
                 Ok(())
             };
-            WholeRecords::Lines.end(text.len() as u64, read).unwrap()
+            WholeRecords::Lines.end(|| "log".to_owned(), text.len() as u64, read)
         };
-        assert_eq!([end(b""), end(b"a"), end(b"\n"), end(b"a\nb"), end(b"a\nb\n")], [0, 0, 1, 2, 4]);
-        for tail in [STEP - 1, STEP, STEP + 1, 3 * STEP, MAX_LAST_LINE - 1] {
+        let found = |text: &[u8]| end(text).unwrap();
+        assert_eq!(
+            [found(b""), found(b"a"), found(b"\n"), found(b"a\nb"), found(b"a\nb\n")],
+            [0, 0, 1, 2, 4]
+        );
+        for tail in [STEP - 1, STEP, STEP + 1, 3 * STEP, MAX_UNFINISHED_LINE - 1] {
             let text = [b"first\n".to_vec(), vec![b'x'; tail as usize]].concat();
-            assert_eq!(end(&text), 6, "{tail}");
+            assert_eq!(found(&text), 6, "{tail}");
         }
-        let long = vec![b'x'; MAX_LAST_LINE as usize + 1];
-        assert_eq!(end(&long), long.len() as u64);
+        // Half a line is never taken for a whole one.
+        let error = end(&[b"first\n".to_vec(), vec![b'x'; MAX_UNFINISHED_LINE as usize]].concat());
+        assert!(error.is_err_and(|error| error.to_string().contains("no end of a line")));
     }
 }

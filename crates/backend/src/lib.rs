@@ -49,7 +49,7 @@ pub mod suite;
 
 pub use backend::{Backend, Content, Entry, Found, Object, Page, Stamp, check_ranges, read_opened};
 pub use error::{BackendError, Kind};
-pub use growing::WholeRecords;
+pub use growing::{MAX_UNFINISHED_LINE, WholeRecords};
 pub use key::{Key, MAX_KEY_BYTES};
 pub use memory::MemoryBackend;
 pub use mount::{

@@ -304,7 +304,9 @@ impl Cluster {
     /// Explains the error of a request about an opened file: if a node stopped because the file was replaced or
     /// removed, the new error says so.
     pub fn explain(&self, file: &FileMap, error: RunError) -> RunError {
-        if error.kind() != ErrorKind::Unavailable {
+        // A file that grows has another id now.
+        let grows = file.attached.as_ref().is_some_and(|attached| attached.growing);
+        if error.kind() != ErrorKind::Unavailable || grows {
             return error;
         }
         let now: Result<FileInfo, _> =

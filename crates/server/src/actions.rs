@@ -84,7 +84,7 @@ pub(crate) const ACTIONS: [Action; 23] = [
         reply(&call.shared.chmod(call.principal, &call.read()?)?)
     }),
     action(names::ATTACH, "a folder outside the cluster appears under a path", |call| {
-        reply(&call.shared.attach(call.principal, &call.read()?)?)
+        reply(&call.shared.attach(call.requester(), &call.read()?)?)
     }),
     action(names::DETACH, "an attached tree disappears", |call| {
         reply(&call.shared.detach(call.principal, &call.read()?)?)

@@ -257,8 +257,10 @@ impl Drop for ForRequest {
 /// Statistics of the chunks of this request, if they can be stored. Blocks: a book may have to be read.
 pub(crate) fn for_request(shared: &Shared, files: &Files, run: &Request) -> Option<Arc<dyn Statistics>> {
     let books = shared.statistics.as_ref().filter(|_| run.options.statistics)?;
-    // What is known of a file that may change under the same version is not kept.
-    let may_be_kept = |file: &FileMap| file.attached.as_deref().is_none_or(|attached| attached.settled);
+    // What is known of a file that may change under the same version is not kept, nor what a user reads with credentials of his own.
+    let may_be_kept = |file: &FileMap| {
+        file.attached.as_deref().is_none_or(|attached| attached.settled && !attached.tree.user_credentials)
+    };
     if !files.each().iter().all(|(file, _)| may_be_kept(file)) {
         return None;
     }

@@ -70,6 +70,6 @@ pub use pieces::{MAX_GAP, MAX_PIECE};
 pub use range_cache::{CacheCounts, MAX_KEPT_RANGE, MAX_KEPT_RANGES, MAX_UNWRITTEN, RangeCache};
 pub use read_ahead::MAX_AHEAD;
 pub use retry::{MAX_RETRIES, RETRY_PATIENCE};
-pub use sources::{Access, AccessKey, OutsideFolder, Sources, SourcesOptions};
+pub use sources::{Access, AccessKey, OutsideFolder, Sources, SourcesOptions, s3_of_environment};
 pub use url::{Scheme, SourceUrl, UrlError, check_endpoint, path_style, without_secrets};
 pub use web_answer::{MAX_REDIRECTS, SETTLED_AGE};

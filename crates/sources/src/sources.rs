@@ -116,6 +116,18 @@ type KeptStore = ((Scheme, String), Arc<dyn Store>);
 /// Variables of the environment that name the server of object stores.
 const ENDPOINTS: [&str; 3] = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"];
 
+/// Variables of the environment that name the region of buckets.
+const REGIONS: [&str; 2] = ["AWS_REGION", "AWS_DEFAULT_REGION"];
+
+fn variable(names: &[&str]) -> Option<String> {
+    names.iter().find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+}
+
+/// The server with the protocol of S3 and the region that the environment names.
+pub fn s3_of_environment() -> (Option<String>, Option<String>) {
+    (variable(&ENDPOINTS), variable(&REGIONS))
+}
+
 /// Most clients of buckets that are kept.
 const MAX_STORES: usize = 16;
 
@@ -188,8 +200,7 @@ impl Sources {
 
     /// The server of object stores, if it is not the one that their URLs tell.
     fn server(&self) -> String {
-        let of_environment = || ENDPOINTS.iter().find_map(|name| std::env::var(name).ok());
-        self.options.endpoint.clone().or_else(of_environment).unwrap_or_default()
+        self.options.endpoint.clone().or_else(|| variable(&ENDPOINTS)).unwrap_or_default()
     }
 
     fn client(&self, addresses: AddressPolicy) -> HttpClient {

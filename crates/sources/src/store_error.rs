@@ -29,7 +29,7 @@ pub(crate) fn explain(url: &SourceUrl, error: StoreError) -> BackendError {
         },
         StoreError::Unauthenticated { .. } => BackendError::Denied {
             name,
-            why: "the object store does not accept the credentials; check the variables of the environment"
+            why: "the object store does not accept the credentials; check the key, the secret and the token of the session"
                 .into(),
         },
         StoreError::InvalidPath { source } => {

@@ -11,7 +11,7 @@ use crate::bucket::Store;
 use crate::http_client::HttpClient;
 use crate::retry::no_store_retries;
 use crate::store_error::innermost;
-use crate::{Access, Scheme, SourceUrl, SourcesOptions};
+use crate::{Access, AccessKey, Scheme, SourceUrl, SourcesOptions};
 
 /// The client of the store of a bucket.
 pub(crate) fn open_store(
@@ -23,6 +23,13 @@ pub(crate) fn open_store(
         name: url.to_string(),
         why: format!("{}; check the options and the variables of the environment", innermost(&error)),
     };
+    if let Access::Key(AccessKey { id, token, .. }) = &options.access
+        && !is_visible(id) | !token.as_deref().is_none_or(is_visible)
+    {
+        let why =
+            "the key, or the token of its session, has letters that keys do not have; check them".to_owned();
+        return Err(BackendError::Denied { name: url.to_string(), why });
+    }
     Ok(match url.scheme() {
         Scheme::Gs => {
             let builder = GoogleCloudStorageBuilder::from_env().with_bucket_name(url.container());
@@ -38,6 +45,11 @@ pub(crate) fn open_store(
         }
         _ => Arc::new(s3(url, options, http).build().map_err(failed)?),
     })
+}
+
+/// Whether a text can be sent in a header.
+fn is_visible(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 fn s3(url: &SourceUrl, options: &SourcesOptions, http: HttpClient) -> AmazonS3Builder {

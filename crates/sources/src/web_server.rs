@@ -247,7 +247,7 @@ impl Backend for WebServer {
             target: parsed(&url)?,
             found: found.clone(),
             http: self.http.clone(),
-            settled: AtomicBool::new(false),
+            settled: AtomicBool::new(true),
         };
         Ok(Arc::new(RemoteObject::new(Arc::new(file), found.clone(), self.driver.clone())))
     }
@@ -275,7 +275,7 @@ struct WebFile {
     target: Url,
     found: Found,
     http: HttpClient,
-    /// Whether the last answer said that the state is settled.
+    /// Whether all answers said that the state is settled.
     settled: AtomicBool,
 }
 
@@ -291,7 +291,7 @@ impl Fetch for WebFile {
             }
             let read = read_range(&self.http, &self.target, &self.found, start..start + len, take).await;
             let settled = read.map_err(|failure| failure.named(self.name.clone()))?;
-            self.settled.store(settled, Ordering::Relaxed);
+            self.settled.fetch_and(settled, Ordering::Relaxed);
             Ok(())
         }
         .boxed()

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{MAX_ACCESS_BYTES, WireError};
+use crate::{MAX_SEALED_ACCESS_BYTES, WireError};
 
 /// Most bytes of the URL of a tree, and of the URL of its server.
 pub const MAX_TREE_URL_BYTES: usize = 4_096;
@@ -100,6 +100,9 @@ pub struct AttachedFile {
     /// Whether a later change must have another version. If not, nothing that is computed of the file is kept.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub settled: bool,
+    /// Whether it is the beginning of a file to which programs append.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub growing: bool,
     /// The credentials of the user, encrypted with [`Key::seal_access`](crate::Key::seal_access) for
     /// [`purpose`](AttachedFile::purpose), if the tree is read with those of users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -122,7 +125,7 @@ impl AttachedFile {
         within("key of the attached file", &self.key, MAX_KEY_BYTES)?;
         within("version of the attached file", &self.stamp, MAX_STAMP_BYTES)?;
         let access = self.access.as_deref().unwrap_or_default();
-        within("credentials for the attached file", access, MAX_ACCESS_BYTES)?;
+        within("credentials for the attached file", access, MAX_SEALED_ACCESS_BYTES)?;
         match &self.reader {
             FileReader::User { groups, .. } if groups.len() > MAX_READER_GROUPS => {
                 let why = format!("it has {} groups; the bound is {MAX_READER_GROUPS}", groups.len());

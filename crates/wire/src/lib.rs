@@ -74,7 +74,7 @@ pub use param::Param;
 pub use pass::{MAX_PASS_BYTES, PASS_HEADER, Pass};
 pub use run::{FoldPlace, RunRequest};
 pub use scrub::{MAX_SCRUB_BYTES, ScrubStep};
-pub use source_access::{MAX_ACCESS_BYTES, SOURCE_HEADER, SourceAccess};
+pub use source_access::{MAX_ACCESS_BYTES, MAX_SEALED_ACCESS_BYTES, SOURCE_HEADER, SourceAccess};
 pub use status::{
     ANOTHER_USER, BytesStatus, ClusterStatus, HandedBack, KernelStatus, LEAST_LISTED, MAX_ALL_LISTED,
     MAX_CLUSTER_BYTES, MAX_HANDED_BACK, MAX_KERNELS_LISTED, MAX_LISTED, MAX_STATUS_BYTES, NodeStatus,

@@ -14,8 +14,11 @@ use crate::{Key, WireError};
 /// Header that carries credentials from a client to the entry node.
 pub const SOURCE_HEADER: &str = "x-gristmill-source";
 
-/// Most bytes of credentials, as text of the header and encrypted.
+/// Most bytes of the header with credentials.
 pub const MAX_ACCESS_BYTES: usize = 8 << 10;
+
+/// Most bytes of encrypted credentials. Encryption makes them a little longer.
+pub const MAX_SEALED_ACCESS_BYTES: usize = MAX_ACCESS_BYTES + 64;
 
 /// What is derived from the key of a cluster to encrypt credentials. No text that is signed begins with a zero byte.
 const LABEL: &[u8] = b"\0credentials of sources: AES-256-GCM";
@@ -46,7 +49,12 @@ impl SourceAccess {
     /// # Errors
     /// The error is [`WireError::TooLong`] if it is longer than [`MAX_ACCESS_BYTES`].
     pub fn to_header(&self) -> Result<String, WireError> {
-        bounded(URL_SAFE_NO_PAD.encode(self.json()?))
+        let header = URL_SAFE_NO_PAD.encode(self.json()?);
+        if header.len() > MAX_ACCESS_BYTES {
+            Err(too_long(header.len(), MAX_ACCESS_BYTES))
+        } else {
+            Ok(header)
+        }
     }
 
     /// The credentials in a header.
@@ -55,7 +63,7 @@ impl SourceAccess {
     /// The error is [`WireError::TooLong`] or [`WireError::Malformed`]. It does not show the value.
     pub fn from_header(value: &[u8]) -> Result<SourceAccess, WireError> {
         if value.len() > MAX_ACCESS_BYTES {
-            return Err(too_long(value.len()));
+            return Err(too_long(value.len(), MAX_ACCESS_BYTES));
         }
         let json = URL_SAFE_NO_PAD.decode(value).map_err(|_| malformed())?;
         serde_json::from_slice(&json).map_err(|_| malformed())
@@ -81,7 +89,7 @@ impl Key {
     /// ```
     ///
     /// # Errors
-    /// The error is [`WireError::TooLong`] if the text would be longer than [`MAX_ACCESS_BYTES`], and [`WireError::Random`] if the system
+    /// The error is [`WireError::TooLong`] if the text would be longer than [`MAX_SEALED_ACCESS_BYTES`], and [`WireError::Random`] if the system
     /// gives no random numbers.
     pub fn seal_access(&self, access: &SourceAccess, purpose: &[u8]) -> Result<String, WireError> {
         let mut nonce = [0; NONCE_LEN];
@@ -94,17 +102,21 @@ impl Key {
             &mut text,
         );
         sealed.map_err(|_| malformed())?;
-        bounded(URL_SAFE_NO_PAD.encode([&nonce[..], &text].concat()))
+        let sealed = URL_SAFE_NO_PAD.encode([&nonce[..], &text].concat());
+        match sealed.len() {
+            bytes if bytes > MAX_SEALED_ACCESS_BYTES => Err(too_long(bytes, MAX_SEALED_ACCESS_BYTES)),
+            _ => Ok(sealed),
+        }
     }
 
     /// The credentials in an encrypted text.
     ///
     /// # Errors
-    /// The error is [`WireError::TooLong`] if the text is longer than [`MAX_ACCESS_BYTES`], and [`WireError::Seal`] if this cluster did not
+    /// The error is [`WireError::TooLong`] if the text is longer than [`MAX_SEALED_ACCESS_BYTES`], and [`WireError::Seal`] if this cluster did not
     /// encrypt it for this purpose.
     pub fn open_access(&self, sealed: &str, purpose: &[u8]) -> Result<SourceAccess, WireError> {
-        if sealed.len() > MAX_ACCESS_BYTES {
-            return Err(too_long(sealed.len()));
+        if sealed.len() > MAX_SEALED_ACCESS_BYTES {
+            return Err(too_long(sealed.len(), MAX_SEALED_ACCESS_BYTES));
         }
         let bytes = URL_SAFE_NO_PAD.decode(sealed).map_err(|_| WireError::Seal)?;
         let (nonce, text) = bytes.split_first_chunk::<NONCE_LEN>().ok_or(WireError::Seal)?;
@@ -120,12 +132,8 @@ impl Key {
     }
 }
 
-fn bounded(text: String) -> Result<String, WireError> {
-    if text.len() > MAX_ACCESS_BYTES { Err(too_long(text.len())) } else { Ok(text) }
-}
-
-fn too_long(bytes: usize) -> WireError {
-    WireError::TooLong { what: "credentials of a source", bytes, max: MAX_ACCESS_BYTES }
+fn too_long(bytes: usize, max: usize) -> WireError {
+    WireError::TooLong { what: "credentials of a source", bytes, max }
 }
 
 fn malformed() -> WireError {
@@ -159,7 +167,7 @@ mod tests {
         for short in ["", "A", "AAAAAAAAAAAAAAAA"] {
             assert!(matches!(key.open_access(short, b""), Err(WireError::Seal)));
         }
-        assert!(key.open_access(&"A".repeat(MAX_ACCESS_BYTES + 1), b"").is_err());
+        assert!(key.open_access(&"A".repeat(MAX_SEALED_ACCESS_BYTES + 1), b"").is_err());
     }
 
     #[test]
@@ -172,6 +180,11 @@ mod tests {
         {
             let error = SourceAccess::from_header(wrong.as_bytes()).unwrap_err().to_string();
             assert!(!error.contains("secret"), "{error}");
+        }
+        // What passes as a header can be encrypted.
+        for length in 6_000..6_200 {
+            let long = SourceAccess { token: Some("x".repeat(length)), ..access() };
+            assert!(long.to_header().is_err() || Key::random().unwrap().seal_access(&long, b"").is_ok());
         }
         let long = SourceAccess { token: Some("x".repeat(MAX_ACCESS_BYTES)), ..access() };
         assert!(long.to_header().is_err() && Key::random().unwrap().seal_access(&long, b"").is_err());

@@ -41,7 +41,7 @@ prop_compose! {
         let tree = TreeSource {
             url, endpoint, region, anonymous, allow_local, without_change_time, user_credentials: allow_local,
         };
-        AttachedFile { tree, key, stamp, reader, settled: true, access: None }
+        AttachedFile { tree, key, stamp, reader, settled: true, growing: false, access: None }
     }
 }
 

@@ -98,7 +98,7 @@ impl FileState {
             let range = start..start + out.len() as u64;
             read_ranges(file, name, std::slice::from_ref(&range), out)
         };
-        let length = records.end(self.length, read)?;
+        let length = records.end(name, self.length, read)?;
         let what = "the whole records of a file are longer than the file";
         self.growing(length).ok_or(BackendError::Internal { what })
     }

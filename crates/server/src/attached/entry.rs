@@ -6,11 +6,11 @@ use std::time::UNIX_EPOCH;
 use gristmill_backend::{BackendError, Content, Key, Kind, MAX_LIST_PAGE, WholeRecords};
 use gristmill_namespace::{AttachedTree, DirPath, FilePath, Mode, Principal};
 use gristmill_runtime::{ErrorKind, RunError};
-use gristmill_sources::SourceUrl;
+use gristmill_sources::{SourceUrl, s3_of_environment};
 use gristmill_wire::action::{
     Amount, Attach, Entry, FileInfo, Growing, List, Listing, Open, PathRequest, Tree, Trees,
 };
-use gristmill_wire::{FileReader, TreeSource};
+use gristmill_wire::{FileReader, SourceAccess, TreeSource};
 
 use super::open_tree::OpenTree;
 use super::open_trees::is_mount;
@@ -25,7 +25,9 @@ const READ_BITS: u16 = 0o444;
 
 impl Shared {
     /// Attaches a tree, if the entry node reaches it.
-    pub fn attach(&self, principal: &Principal, attach: &Attach) -> Answer<Tree> {
+    pub fn attach(&self, requester: Requester<'_>, attach: &Attach) -> Answer<Tree> {
+        let Requester { principal, access } = requester;
+        let attach = &with_environment(attach.clone());
         let namespace = self.namespace()?;
         let (path, mode) = (FilePath::parse(&attach.path)?, Mode::new(attach.mode & READ_BITS)?);
         if !namespace.is_administrator(principal) {
@@ -35,7 +37,7 @@ impl Shared {
         self.sight.forget(&attach.source);
         let source = serde_json::to_string(&attach.source);
         let source = source.map_err(|error| Refusal::new(ErrorKind::Failed, error.to_string()))?;
-        let seen = self.seeing(&attach.source).and_then(|_| self.check_prefix(&attach.source));
+        let seen = self.seeing(&attach.source).and_then(|_| self.check_prefix(&attach.source, access));
         let done = seen.and_then(|_| Ok(namespace.attach(principal, &path, &source, mode)?));
         // What is known about trees that are not attached would only grow.
         done.inspect_err(|_| self.sight.forget(&attach.source))?;
@@ -44,13 +46,17 @@ impl Shared {
         self.describe(attached.ok_or_else(gone)?)
     }
 
-    /// Checks that there is something below the prefix of a bucket. A folder of a bucket exists only as a part of names.
-    fn check_prefix(&self, source: &TreeSource) -> Answer<()> {
-        if source.user_credentials {
+    /// Checks that there is something below the prefix of a bucket. A folder of a bucket exists only as a part of names. A tree that users
+    /// read with credentials of their own can be checked with those of whoever attaches it, if he gave some.
+    fn check_prefix(&self, source: &TreeSource, access: Option<&SourceAccess>) -> Answer<()> {
+        if source.user_credentials && access.is_none() {
             return Ok(());
         }
         let has_prefix = source.url.parse::<SourceUrl>().is_ok_and(|url| !url.key().is_root());
-        let tree = self.trees.open(source, &FileReader::Node)?;
+        let tree = self.trees.open_as(source, &FileReader::Node, access)?;
+        if source.user_credentials && tree.lists_everything() {
+            tree.list(&Key::ROOT, None, 1).map_err(RunError::from)?;
+        }
         if !has_prefix || !tree.folders_are_names() {
             return Ok(());
         }
@@ -139,7 +145,11 @@ impl Shared {
             }
         };
         let (found, settled) = found.map_err(|error| tree.refusal(error))?;
-        Ok(Some(tree.info(&key, &found, settled, addresses)))
+        let mut info = tree.info(&key, &found, settled, addresses);
+        if let Some(attached) = &mut info.file.attached {
+            attached.growing = open.growing.is_some();
+        }
+        Ok(Some(info))
     }
 
     /// A page of the names of a directory of an attached tree; `None` if the path is in none.
@@ -221,6 +231,18 @@ pub(crate) fn at_once<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sy
     let failed =
         || Refusal::new(ErrorKind::Failed, "a thread for an attached tree could not start, or it panicked");
     Ok(done.ok_or_else(failed)?.into_iter().flatten().collect())
+}
+
+/// The environment of this node names the server of a bucket for its own credentials. Those of users must go to the same one, from each
+/// node.
+fn with_environment(mut attach: Attach) -> Attach {
+    let source = &mut attach.source;
+    if source.user_credentials && source.url.starts_with("s3://") {
+        let (endpoint, region) = s3_of_environment();
+        source.endpoint = source.endpoint.take().or(endpoint);
+        source.region = source.region.take().or(region);
+    }
+    attach
 }
 
 /// Where a tree lies.

@@ -119,6 +119,7 @@ impl OpenTree {
                 stamp: found.stamp.to_string(),
                 reader: self.reader.clone(),
                 settled,
+                growing: false,
                 access: None,
             })),
             targets: self.numbers.iter().map(place).collect(),

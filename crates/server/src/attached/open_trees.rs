@@ -169,7 +169,8 @@ impl OpenTrees {
         }
         let access = access.ok_or_else(|| {
             let message = format!(
-                "{} is read with credentials of each user: set GRISTMILL_SOURCE_ID and GRISTMILL_SOURCE_SECRET",
+                "{} is read with credentials of each user: set GRISTMILL_SOURCE_ID and GRISTMILL_SOURCE_SECRET for the command or for \
+                 Python; other requests cannot give them",
                 source.url
             );
             RunError::Remote { kind: ErrorKind::Denied, message }

@@ -1,6 +1,7 @@
 //! Lists of buckets: one level of a folder, or all levels, page by page.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use gristmill_backend::{BackendError, Content, Entry, Key, Kind, MAX_LIST_PAGE, Page, Result};
@@ -18,7 +19,7 @@ const NO_PATH: &AsciiSet = &CONTROLS.add(b'/').add(b'%');
 /// Most pages of one list, with [`MAX_LIST_PAGE`] names each.
 const MAX_PAGES: usize = 1 << 16;
 
-/// Empty objects that are looked at at once, to tell files from markers of folders.
+/// Objects that are looked at at once, to tell files from markers of folders.
 const LOOKS_AT_ONCE: usize = 16;
 
 impl Bucket {
@@ -30,7 +31,6 @@ impl Bucket {
 
     /// One page of the answers of the store.
     async fn page(&self, prefix: &str, listing: PaginatedListOptions) -> Result<Answer> {
-        let from = listing.offset.clone();
         let listed = self.store.list_paginated((!prefix.is_empty()).then_some(prefix), listing).await;
         let listed = match listed {
             Ok(listed) => listed,
@@ -45,13 +45,8 @@ impl Bucket {
         };
         let mut names = Vec::new();
         for meta in &listed.result.objects {
-            let location = meta.location.as_ref();
-            // The marker of a folder is shown without the '/' at its end, which is in front of its place.
-            if meta.size > 0 && from.as_deref().is_some_and(|from| location <= from) {
-                return Err(self.disorder("the object store lists names again that it listed before"));
-            }
             if let Some(name) = below(&meta.location) {
-                let url = self.root.with_key(Key::new(location)?);
+                let url = self.root.with_key(Key::new(meta.location.as_ref())?);
                 let content = Content::File(found(&url, meta)?);
                 names.push(Listed { cursor: name.clone(), name, content });
             }
@@ -73,7 +68,10 @@ impl Bucket {
     /// The page with one name that is no path here: it has an empty part, or a line break. The crate refuses pages with such a name.
     fn page_of_no_path(&self, prefix: &str, path: String) -> StorePage {
         let cursor = path.strip_prefix(prefix).unwrap_or(&path).to_owned();
-        let name = utf8_percent_encode(&cursor, NO_PATH).to_string();
+        let name = match &*cursor {
+            "." | ".." => cursor.replace('.', "%2E"),
+            cursor => utf8_percent_encode(cursor, NO_PATH).to_string(),
+        };
         let why = format!(
             "{}/{} is the name of an object that cannot be a path here; rename it",
             self.root.with_key(Key::ROOT).to_string().trim_end_matches('/'),
@@ -89,8 +87,8 @@ impl Bucket {
     }
 
     /// Gives the pages of a list to `each`, from a place on, until it returns false. It also gets whether the store said that more
-    /// follows. Returns the number of rows that the store gave, with those of markers. Some servers cut lists without a token for the rest, so the end of a list is only believed if nothing comes
-    /// after its last name.
+    /// follows. Returns the number of rows that the store gave, with those of markers. Some servers cut lists without a token for the
+    /// rest, so the end of a list is only believed if nothing comes after its last name.
     async fn pages(
         &self,
         prefix: &str,
@@ -98,7 +96,8 @@ impl Bucket {
         from: Option<String>,
         mut each: impl FnMut(Vec<Listed>, bool) -> Result<bool>,
     ) -> Result<usize> {
-        let (mut offset, mut token, mut rows, mut max_keys) = (from, None, 0usize, MAX_LIST_PAGE);
+        let (mut offset, mut reached, mut token) = (from.clone(), from, None);
+        let (mut rows, mut max_keys) = (0usize, MAX_LIST_PAGE);
         for _ in 0..MAX_PAGES {
             let listing = PaginatedListOptions {
                 offset: offset.clone(),
@@ -114,29 +113,34 @@ impl Bucket {
                     max_keys /= 2;
                     continue;
                 }
-                Answer::NoPath(path) if offset.as_ref().is_some_and(|offset| path <= *offset) => {
+                Answer::NoPath(path) if reached.as_ref().is_some_and(|reached| path <= *reached) => {
                     return Err(self.disorder("the object store changes names in its lists"));
                 }
-                Answer::NoPath(path) => {
-                    max_keys = MAX_LIST_PAGE;
-                    self.page_of_no_path(prefix, path)
-                }
+                Answer::NoPath(path) => self.page_of_no_path(prefix, path),
             };
+            // Names that are no paths often lie side by side.
+            max_keys = MAX_LIST_PAGE.min(max_keys * 2);
             let last_name = page.names.iter().map(|one| after(prefix, &one.cursor)).max();
+            reached = reached.max(last_name).max(page.last.clone());
             rows = rows.saturating_add(page.rows);
             token = page.token;
             if !each(page.names, token.is_some())? {
                 return Ok(rows);
             }
-            if token.is_none() {
-                if page.rows == 0 {
-                    return Ok(rows);
-                }
-                // A page may have the marker of the folder itself only.
-                let last = last_name.max(page.last).max(offset.clone());
-                // Its name ends with a '/', which is not shown, so it comes after its own shown name.
-                offset = if last == offset { last.map(|last| format!("{last}/")) } else { last };
+            if token.is_some() {
+                continue;
             }
+            if page.rows == 0 {
+                return Ok(rows);
+            }
+            // Markers end with a '/' that is not shown. A page that has only such seems to bring nothing new.
+            let next = reached.clone().filter(|reached| offset.as_ref() < Some(reached));
+            let behind_marker =
+                || page.last.map(|last| format!("{last}/")).filter(|last| offset.as_ref() < Some(last));
+            let Some(next) = next.or_else(behind_marker) else {
+                return Err(self.disorder("the object store lists names again that it listed before"));
+            };
+            offset = Some(next);
         }
         Err(self.disorder("the object store gives too many pages for one list"))
     }
@@ -182,26 +186,25 @@ impl Bucket {
     /// Files of all levels below a folder, after a place.
     pub(super) async fn below(&self, folder: &Key, from: Option<&str>, limit: usize) -> Result<Page> {
         let prefix = self.prefix(folder)?;
-        let (mut entries, mut next) = (Vec::<Entry>::new(), None);
+        let (mut entries, mut late, mut next) = (Vec::<(Entry, bool)>::new(), BTreeSet::new(), None);
         let mut last = from.map(str::to_owned);
         let offset = from.map(|from| format!("{prefix}{from}"));
         let listed = self.pages(&prefix, None, offset, |names, more| {
             for one in names {
                 if last.as_deref().is_some_and(|last| one.cursor.as_str() <= last) {
-                    // The '/' at the end of a marker is not shown, so a marker seems to come late.
-                    if is_empty(&one.content) {
-                        continue;
-                    }
-                    let why = "the object store does not list names in the order of their bytes";
-                    return Err(self.disorder(why));
+                    late.insert(one.cursor);
+                    continue;
                 }
-                entries.pop_if(|before| is_empty(&before.content) && lies_in(&one.name, &before.name));
+                if let Some((before, may_be_marker)) = entries.last_mut() {
+                    *may_be_marker |= lies_in(&one.cursor, &before.name);
+                }
                 if entries.len() == limit {
                     next = last.take();
                     return Ok(false);
                 }
+                let may_be_marker = is_empty(&one.content);
                 last = Some(one.cursor);
-                entries.push(Entry { name: one.name, content: one.content });
+                entries.push((Entry { name: one.name, content: one.content }, may_be_marker));
             }
             if more && entries.len() == limit {
                 next = last.take();
@@ -212,19 +215,41 @@ impl Bucket {
         if listed.await? == 0 && from.is_none() && !folder.is_root() {
             return Err(self.no_folder(folder).await);
         }
+        self.check_markers(folder, late).await?;
         Ok(Page { entries: self.without_markers(folder, entries).await?, next })
     }
 
-    /// Leaves out the empty objects that stand for empty folders. Their names end with a '/' that lists do not show, so no object has
-    /// the name that is shown.
-    async fn without_markers(&self, folder: &Key, entries: Vec<Entry>) -> Result<Vec<Entry>> {
-        let looked = entries.into_iter().map(|entry| async {
-            if !is_empty(&entry.content) {
+    /// Checks that names that came late are those of markers. The '/' at the end of a marker `a/` is not shown, so it seems to come
+    /// after `a-b`. A name of an object cannot come late.
+    async fn check_markers(&self, folder: &Key, late: BTreeSet<String>) -> Result<()> {
+        let looked = late.into_iter().map(|name| async move {
+            match self.found(&self.root.below(&folder.join(&name)?)?).await {
+                Ok(_) => Err(self.disorder(
+                    "the object store does not list names in the order of their bytes, or a name there begins with '/'",
+                )),
+                // Who may list only cannot know it.
+                Err(BackendError::NotFound { .. } | BackendError::Denied { .. }) => Ok(()),
+                Err(error) => Err(error),
+            }
+        });
+        let looked: Vec<_> = looked.collect();
+        stream::iter(looked).buffered(LOOKS_AT_ONCE).try_collect().await
+    }
+
+    /// Leaves out the objects that stand for folders. Their names end with a '/' that lists do not show, so no object has the name that
+    /// is shown.
+    async fn without_markers(&self, folder: &Key, entries: Vec<(Entry, bool)>) -> Result<Vec<Entry>> {
+        let looked = entries.into_iter().map(|(entry, may_be_marker)| async move {
+            if !may_be_marker || !matches!(entry.content, Content::File(_)) {
                 return Ok(Some(entry));
             }
             match self.found(&self.root.below(&folder.join(&entry.name)?)?).await {
                 Ok(_) => Ok(Some(entry)),
                 Err(BackendError::NotFound { .. }) => Ok(None),
+                Err(error @ BackendError::Denied { .. }) => {
+                    let content = Content::Unreadable { why: error.to_string() };
+                    Ok(Some(Entry { content, ..entry }))
+                }
                 Err(error) => Err(error),
             }
         });

@@ -79,7 +79,10 @@ impl Index {
 
     pub fn remove(&mut self, kept: &Kept) {
         let Some(ranges) = self.objects.get_mut(&kept.object) else { return };
-        if let Some(slot) = ranges.remove(&kept.start) {
+        // Another one may have its place since.
+        if ranges.get(&kept.start).is_some_and(|slot| slot.len == kept.len)
+            && let Some(slot) = ranges.remove(&kept.start)
+        {
             self.by_use.remove(&slot.used);
             self.bytes -= on_disk(slot.len);
         }
