@@ -19,7 +19,7 @@ PROGRAMS = {
     "points": ["probe"],
     "image": ["probe"],
     "schedule": [],
-    **dict.fromkeys(("variables", "variables_link", "variables_chunks", "python_link", "verify", "busy", "outside", "attached"), ["gristmill"]),
+    **dict.fromkeys(("variables", "variables_link", "variables_chunks", "python_link", "verify", "busy", "outside", "outside_cache", "attached"), ["gristmill"]),
     "reductionist_api": ["gristmill"],
     "python_fields": [],
     "python_blocks": [],

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use gristmill_fuzz as _;
 use gristmill_wire::action::{self, decode, encode};
-use gristmill_wire::{ErrorBody, FileMap, FsckResult, FsckStep, ObjectPage};
+use gristmill_wire::{ErrorBody, FileMap, FsckResult, FsckStep, ObjectPage, SourceAccess};
 use libfuzzer_sys::fuzz_target;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -25,7 +25,7 @@ fn check(file: &FileMap) {
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((kind, body)) = bytes.split_first() else { return };
-    match kind % 20 {
+    match kind % 21 {
         0 => drop(round_trip::<action::PathRequest>(body)),
         1 => drop(round_trip::<action::FileInfo>(body).inspect(|info| check(&info.file))),
         2 => drop(round_trip::<action::Opened>(body).inspect(|opened| check(&opened.info.file))),
@@ -36,6 +36,13 @@ fuzz_target!(|bytes: &[u8]| {
         7 => drop(round_trip::<action::Receipt>(body)),
         8 => drop(round_trip::<action::List>(body)),
         19 => drop(round_trip::<action::Open>(body)),
+        20 => {
+            let access = SourceAccess::from_header(body).ok();
+            if let Some(access) = access {
+                let header = access.to_header().expect("it was a header");
+                assert_eq!(SourceAccess::from_header(header.as_bytes()).ok(), Some(access));
+            }
+        }
         9 => drop(round_trip::<action::Listing>(body)),
         10 => drop(round_trip::<action::SetMode>(body)),
         11 => drop(round_trip::<action::Join>(body).map(|join| join.signed_text())),

@@ -6,7 +6,7 @@ use crate::{BackendError, Result};
 pub const MAX_UNFINISHED_LINE: u64 = 64 << 20;
 
 /// Bytes that are read at once while it is looked for.
-const STEP: u64 = 64 << 10;
+const STEP: u64 = 1 << 20;
 
 /// The records of a file that grows. The last one may be incomplete, and only whole ones count.
 ///

@@ -67,7 +67,8 @@ fn s3(url: &SourceUrl, options: &SourcesOptions, http: HttpClient) -> AmazonS3Bu
     };
     builder = builder.with_bucket_name(url.container());
     if let Some(endpoint) = &options.endpoint {
-        builder = builder.with_endpoint(endpoint);
+        // The environment may have named a server for S3 alone, which would count more.
+        builder = builder.with_endpoint(endpoint).with_config(AmazonS3ConfigKey::S3Endpoint, endpoint);
     }
     if let Some(region) = &options.region {
         builder = builder.with_region(region);

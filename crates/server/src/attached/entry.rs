@@ -49,19 +49,21 @@ impl Shared {
     /// Checks that there is something below the prefix of a bucket. A folder of a bucket exists only as a part of names. A tree that users
     /// read with credentials of their own can be checked with those of whoever attaches it, if he gave some.
     fn check_prefix(&self, source: &TreeSource, access: Option<&SourceAccess>) -> Answer<()> {
+        let access = access.filter(|_| source.user_credentials);
         if source.user_credentials && access.is_none() {
             return Ok(());
         }
         let has_prefix = source.url.parse::<SourceUrl>().is_ok_and(|url| !url.key().is_root());
         let tree = self.trees.open_as(source, &FileReader::Node, access)?;
-        if source.user_credentials && tree.lists_everything() {
-            tree.list(&Key::ROOT, None, 1).map_err(RunError::from)?;
-        }
-        if !has_prefix || !tree.folders_are_names() {
+        if !tree.folders_are_names() || !has_prefix && access.is_none() {
             return Ok(());
         }
-        let page = tree.list(&Key::ROOT, None, 1).map_err(RunError::from)?;
-        if page.entries.is_empty() {
+        let page = match tree.list(&Key::ROOT, None, 1) {
+            // Who attaches it need not be somebody who reads it.
+            Err(BackendError::Denied { .. }) if source.user_credentials => return Ok(()),
+            page => page.map_err(RunError::from)?,
+        };
+        if has_prefix && page.entries.is_empty() {
             let text =
                 format!("there is nothing below {}; check the name, or put a file there first", source.url);
             return Err(Refusal::new(ErrorKind::NotFound, text));

@@ -19,6 +19,9 @@ const NO_PATH: &AsciiSet = &CONTROLS.add(b'/').add(b'%');
 /// Most pages of one list, with [`MAX_LIST_PAGE`] names each.
 const MAX_PAGES: usize = 1 << 16;
 
+/// How much longer each page is than the one before, after a short one.
+const PAGE_GROWTH: usize = 8;
+
 /// Objects that are looked at at once, to tell files from markers of folders.
 const LOOKS_AT_ONCE: usize = 16;
 
@@ -97,7 +100,10 @@ impl Bucket {
         mut each: impl FnMut(Vec<Listed>, bool) -> Result<bool>,
     ) -> Result<usize> {
         let (mut offset, mut reached, mut token) = (from.clone(), from, None);
-        let (mut rows, mut max_keys) = (0usize, MAX_LIST_PAGE);
+        if prefix.is_empty() && offset.is_none() {
+            self.check_root().await?;
+        }
+        let (mut rows, mut max_keys, mut was_refused) = (0usize, MAX_LIST_PAGE, false);
         for _ in 0..MAX_PAGES {
             let listing = PaginatedListOptions {
                 offset: offset.clone(),
@@ -107,20 +113,32 @@ impl Bucket {
                 ..PaginatedListOptions::default()
             };
             let page = match repeat(async || self.page(prefix, listing.clone()).await).await? {
-                Answer::Page(page) => page,
-                // Shorter pages give the names before it.
+                Answer::Page(page) => {
+                    // Shorter and shorter pages lead to a name that is no path, and longer ones away from it.
+                    max_keys = match was_refused {
+                        true => (max_keys / 2).max(1),
+                        false => MAX_LIST_PAGE.min(max_keys * PAGE_GROWTH),
+                    };
+                    page
+                }
                 Answer::NoPath(_) if max_keys > 1 => {
-                    max_keys /= 2;
+                    (max_keys, was_refused) = (max_keys / 2, true);
                     continue;
                 }
                 Answer::NoPath(path) if reached.as_ref().is_some_and(|reached| path <= *reached) => {
                     return Err(self.disorder("the object store changes names in its lists"));
                 }
-                Answer::NoPath(path) => self.page_of_no_path(prefix, path),
+                Answer::NoPath(path) => {
+                    // The next name often is none, too.
+                    (max_keys, was_refused) = (2, false);
+                    self.page_of_no_path(prefix, path)
+                }
             };
-            // Names that are no paths often lie side by side.
-            max_keys = MAX_LIST_PAGE.min(max_keys * 2);
-            let last_name = page.names.iter().map(|one| after(prefix, &one.cursor)).max();
+            let last_name = page.names.iter().map(|one| match delimiter {
+                Some(_) => after(prefix, &one.cursor),
+                None => format!("{prefix}{}", one.cursor),
+            });
+            let last_name = last_name.max();
             reached = reached.max(last_name).max(page.last.clone());
             rows = rows.saturating_add(page.rows);
             token = page.token;
@@ -143,6 +161,28 @@ impl Bucket {
             offset = Some(next);
         }
         Err(self.disorder("the object store gives too many pages for one list"))
+    }
+
+    /// Checks that no name in the root of the bucket begins with a '/'. The crate shows it without, and so at a wrong place.
+    async fn check_root(&self) -> Result<()> {
+        let begins = async || match self.first("/").await {
+            Ok(first) => Ok(first.is_some()),
+            Err(object_store::Error::InvalidPath { .. }) => Ok(true),
+            Err(error) => Err(explain_list(&self.root, error)),
+        };
+        match repeat(begins).await? {
+            true => Err(self.disorder(
+                "an object there has a name that begins with '/', which cannot be a path here; rename it",
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// The first object whose name begins so, as it is shown.
+    async fn first(&self, prefix: &str) -> object_store::Result<Option<Path>> {
+        let one = PaginatedListOptions { max_keys: Some(1), ..PaginatedListOptions::default() };
+        let listed = self.store.list_paginated(Some(prefix), one).await?;
+        Ok(listed.result.objects.into_iter().next().map(|meta| meta.location))
     }
 
     /// Names of one level after a place, in the order of the store: folders count with a `/` at their end.
@@ -215,22 +255,23 @@ impl Bucket {
         if listed.await? == 0 && from.is_none() && !folder.is_root() {
             return Err(self.no_folder(folder).await);
         }
-        self.check_markers(folder, late).await?;
+        self.check_markers(&prefix, late).await?;
         Ok(Page { entries: self.without_markers(folder, entries).await?, next })
     }
 
     /// Checks that names that came late are those of markers. The '/' at the end of a marker `a/` is not shown, so it seems to come
-    /// after `a-b`. A name of an object cannot come late.
-    async fn check_markers(&self, folder: &Key, late: BTreeSet<String>) -> Result<()> {
+    /// after `a-b`. Other names cannot come late. An object `a` may be there, too.
+    async fn check_markers(&self, prefix: &str, late: BTreeSet<String>) -> Result<()> {
         let looked = late.into_iter().map(|name| async move {
-            match self.found(&self.root.below(&folder.join(&name)?)?).await {
-                Ok(_) => Err(self.disorder(
-                    "the object store does not list names in the order of their bytes, or a name there begins with '/'",
-                )),
-                // Who may list only cannot know it.
-                Err(BackendError::NotFound { .. } | BackendError::Denied { .. }) => Ok(()),
-                Err(error) => Err(error),
-            }
+            let shown = format!("{prefix}{name}");
+            // The marker is the first object of its folder.
+            let first = async || match self.first(&format!("{shown}/")).await {
+                Ok(first) => Ok(first.is_some_and(|first| first.as_ref() == shown)),
+                Err(object_store::Error::InvalidPath { .. }) => Ok(false),
+                Err(error) => Err(explain_list(&self.root, error)),
+            };
+            let why = "the object store does not list names in the order of their bytes";
+            if repeat(first).await? { Ok(()) } else { Err(self.disorder(why)) }
         });
         let looked: Vec<_> = looked.collect();
         stream::iter(looked).buffered(LOOKS_AT_ONCE).try_collect().await
