@@ -254,3 +254,16 @@ def test_wrong_arguments(admins, folder, tmp_path):
         assert why in text and "hidden" not in text, (words, text)
     (tmp_path / "file").write_bytes(b"x")
     assert "name a directory" in up.grist.refuses(2, "attach", tmp_path / "file", up.url("/t"))
+
+
+def test_the_server_that_a_tree_names_counts_more_than_the_environment(clusters, tmp_path_factory):
+    bucket = attached.made("s3", tmp_path_factory)
+    try:
+        # A bucket of the same name on the other server would be read without an error.
+        env = {**bucket.env, "AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_ENDPOINT_URL_S3": "http://127.0.0.1:9"}
+        up = clusters(Up, nodes=1, args=("--admin", "anonymous"), env=env)
+        up.grist.ok("attach", bucket.source, up.url("/b"), "--endpoint", bucket.endpoint, "--allow-local")
+        bucket.put("x.f64", np.arange(10.0).tobytes())
+        assert up.grist.ask("sum", up.url("/b/x.f64"), "--type", "f64")["sum"] == 45
+    finally:
+        bucket.end()
