@@ -34,6 +34,11 @@ pub enum WholeRecords {
 }
 
 impl WholeRecords {
+    /// Records of this many bytes after a header. `None`: lines.
+    pub fn new(header: u64, bytes: Option<u64>) -> WholeRecords {
+        bytes.map_or(WholeRecords::Lines, |bytes| WholeRecords::Fixed { header, bytes })
+    }
+
     /// The end of the last whole record of a file with this name and `length` bytes, of which `read` fills a buffer from an offset.
     pub(crate) fn end(
         self,

@@ -136,8 +136,7 @@ pub fn growing_records(input: &Input) -> Growing {
 pub fn open_growing(location: &Location, growing: Growing) -> Result<FileParts, ClientError> {
     match location {
         Location::Local(path) if path.extension().is_none_or(|extension| extension != EXTENSION) => {
-            let fixed = growing.record.map(|bytes| WholeRecords::Fixed { header: growing.header, bytes });
-            Ok(FileParts::growing(path, fixed.unwrap_or(WholeRecords::Lines))?)
+            Ok(FileParts::growing(path, WholeRecords::new(growing.header, growing.record))?)
         }
         location => {
             let text =

@@ -14,7 +14,7 @@ use crate::{ClientError, Cluster};
 /// Most levels of directories.
 pub(crate) const MAX_LEVELS: usize = 64;
 
-/// What a walk through a directory looks at.
+/// The options of a walk through a directory.
 pub(crate) struct Walk<'a> {
     /// The states of the files that it finds are noted here, or compared with those that were.
     pub states: &'a FileStates<String>,

@@ -1,11 +1,11 @@
-//! Who asks for files.
+//! The requester of files: a principal with the credentials that came with the request.
 
 use gristmill_namespace::Principal;
 use gristmill_wire::{SOURCE_HEADER, SourceAccess};
 
 use crate::error::Answer;
 
-/// Who asks for files: a principal, with the credentials for storage outside that came with the request.
+/// The principal that asks for files, and the credentials for storage outside the cluster that came with the request.
 #[derive(Clone, Copy)]
 pub(crate) struct Requester<'a> {
     pub principal: &'a Principal,

@@ -45,7 +45,7 @@ pub struct RangeCache {
     writer: Option<(SyncSender<Unwritten>, JoinHandle<()>)>,
 }
 
-/// What readers and the writer share.
+/// The state that readers and the writer share.
 struct Disk {
     files: Files,
     index: Mutex<Index>,

@@ -24,7 +24,7 @@ pub(crate) fn open_store(
         why: format!("{}; check the options and the variables of the environment", innermost(&error)),
     };
     if let Access::Key(AccessKey { id, token, .. }) = &options.access
-        && !is_visible(id) | !token.as_deref().is_none_or(is_visible)
+        && !(is_visible(id) && token.as_deref().is_none_or(is_visible))
     {
         let why =
             "the key, or the token of its session, has letters that keys do not have; check them".to_owned();

@@ -219,11 +219,7 @@ impl Backend for WebServer {
     }
 
     fn stat(&self, key: &Key) -> Result<Found> {
-        let url = self.root.below(key)?;
-        if url.key().is_root() {
-            return Err(BackendError::WrongKind { name: url.to_string(), kind: Kind::Folder });
-        }
-        self.driver.wait(self.head(&url))
+        Ok(self.stat_settled(key)?.0)
     }
 
     fn stat_settled(&self, key: &Key) -> Result<(Found, bool)> {

@@ -7,7 +7,7 @@ mod server;
 use std::sync::Arc;
 
 use gristmill_backend::suite::Fixture;
-use gristmill_backend::{BackendError, Content, Key, Object};
+use gristmill_backend::{Backend, BackendError, Content, Key, Object};
 use gristmill_sources::{AddressPolicy, Sources, SourcesOptions};
 use server::{Fault, S3, Server, Web};
 
@@ -156,6 +156,20 @@ fn many_reads_are_few_requests() {
     assert_eq!(server.files.requests().len(), 2);
 }
 
+/// The keys of all levels below a folder in order, from pages with at most `limit` names.
+fn names_in_pages(backend: &dyn Backend, folder: &Key, limit: usize) -> Vec<String> {
+    let (mut found, mut from) = (Vec::new(), None::<String>);
+    loop {
+        let page = backend.list_below(folder, from.as_deref(), limit).unwrap();
+        found.extend(page.entries.into_iter().map(|entry| format!("{folder}/{}", entry.name)));
+        from = page.next;
+        if from.is_none() {
+            found.sort();
+            return found;
+        }
+    }
+}
+
 #[test]
 fn lists_are_whole_whatever_pages_a_server_gives() {
     for (most, tokens) in [(1, true), (2, false), (7, true), (1000, false), (1000, true)] {
@@ -183,16 +197,7 @@ fn lists_are_whole_whatever_pages_a_server_gives() {
         let found: Vec<String> = files.iter().map(|(key, _)| key.to_string()).collect();
         assert_eq!(found, names, "{most} {tokens}");
         for limit in 1..30 {
-            let (mut found, mut from) = (Vec::new(), None::<String>);
-            loop {
-                let page = backend.list_below(&folder, from.as_deref(), limit).unwrap();
-                found.extend(page.entries.into_iter().map(|entry| format!("x.zarr/{}", entry.name)));
-                from = page.next;
-                if from.is_none() {
-                    break;
-                }
-            }
-            found.sort();
+            let found = names_in_pages(&*backend, &folder, limit);
             assert_eq!(found, names, "{most} {tokens} {limit}");
         }
         let level = backend.list_all(&Key::new("x.zarr/c").unwrap(), 100).unwrap();
@@ -237,17 +242,7 @@ fn an_object_and_a_marker_may_have_one_name() {
             server.0.files.put(&format!("pre/fix/{name}"), bytes);
         }
         for limit in 1..7 {
-            let (mut found, mut from) = (Vec::new(), None::<String>);
-            loop {
-                let page =
-                    server.backend().list_below(&Key::new("d").unwrap(), from.as_deref(), limit).unwrap();
-                found.extend(page.entries.into_iter().map(|entry| format!("d/{}", entry.name)));
-                from = page.next;
-                if from.is_none() {
-                    break;
-                }
-            }
-            found.sort();
+            let found = names_in_pages(&*server.backend(), &Key::new("d").unwrap(), limit);
             assert_eq!(found, objects, "{most} {tokens} {limit}");
         }
     }

@@ -20,7 +20,8 @@ pub const MAX_ACCESS_BYTES: usize = 8 << 10;
 /// Most bytes of encrypted credentials. Encryption makes them a little longer.
 pub const MAX_SEALED_ACCESS_BYTES: usize = MAX_ACCESS_BYTES + 64;
 
-/// What is derived from the key of a cluster to encrypt credentials. No text that is signed begins with a zero byte.
+/// The label of the key that encrypts credentials, which is derived from the key of a cluster. No text that is signed begins with a
+/// zero byte.
 const LABEL: &[u8] = b"\0credentials of sources: AES-256-GCM";
 
 /// The access key of a user of an object store, or the name and the password of a user of a web server. It is never written to a

@@ -141,8 +141,7 @@ impl Shared {
         let found = match &open.growing {
             None => tree.backend.stat_settled(&key),
             Some(Growing { header, record }) => {
-                let fixed = record.map(|bytes| WholeRecords::Fixed { header: *header, bytes });
-                let found = tree.backend.stat_growing(&key, fixed.unwrap_or(WholeRecords::Lines));
+                let found = tree.backend.stat_growing(&key, WholeRecords::new(*header, *record));
                 found.map(|found| (found, false))
             }
         };
