@@ -1,5 +1,6 @@
 """The HTTP API of Reductionist: reductions of single chunks, as PyActiveStorage asks for them."""
 
+import hashlib
 import json
 import math
 import urllib.error
@@ -11,7 +12,7 @@ import attached
 import numpy as np
 import pytest
 import web_servers
-from cluster import Up
+from cluster import Up, until
 
 cbor2 = pytest.importorskip("cbor2", reason="cbor2 is not installed")
 
@@ -269,6 +270,63 @@ def test_files_that_a_user_may_not_read(nodes_of_test):
     asked = {"interface_type": "http", "url": f"http://{up.entry}/files/closed.i4", "dtype": "int32"}
     message, status = post(up, "sum", asked)
     assert status == 401 and "may not read" in message
+
+
+def test_credentials_of_storage_can_be_an_identity(nodes_of_test, s3, tmp_path):
+    alice, bob = ("ALICEKEY", "alices-secret-key-of-storage"), ("BOBKEY", "too-short")
+    token = "a-token-of-alice-for-tests"
+    tokens, users = tmp_path / "tokens", tmp_path / "users"
+
+    def write(path, lines):
+        new = path.with_suffix(".new")
+        new.touch(mode=0o600)
+        new.write_text("".join(f"{line}\n" for line in lines))
+        new.rename(path)
+
+    def line(name, pair):
+        return f"{name} {hashlib.sha256(':'.join(pair).encode()).hexdigest()}"
+
+    write(tokens, [f"alice {token}"])
+    write(users, ["# keys of storage", line("alice", alice), line("bob", bob)])
+    options = ("--tokens", tokens, "--source-users", users, "--require-identity", "--outside-sources", "all")
+    up = nodes_of_test(Up, nodes=2, args=options, env={"GRISTMILL_TOKEN": token})
+    up.put("/closed.i4", np.arange(4, dtype="i4").tobytes(), "--mode", "600", env={"GRISTMILL_TOKEN": token})
+    asked = {"interface_type": "http", "url": f"http://{up.entry}/files/closed.i4", "dtype": "int32"}
+    assert reduced(up, "sum", asked, alice)[0] == 6
+    for credentials in (None, bob, ("ALICEKEY", "not-the-secret-of-alice"), ("", "")):
+        message, status = post(up, "sum", asked, credentials)
+        assert status == 401 and "who you are" in message, message
+        assert ("identify nobody" in message) == (credentials is not None)
+    # They go to the source as well, and identify nobody in other requests.
+    s3.put("identity", b"1234")
+    outside = {"interface_type": "s3", "url": f"{s3.endpoint}/{s3.bucket}/identity", "dtype": "int32"}
+    assert post(up, "count", outside)[1] == 401
+    # The server of S3 here takes all credentials.
+    assert reduced(up, "count", outside, alice)[0] == 1
+    basic = {"Authorization": "Basic " + b64encode(":".join(alice).encode()).decode()}
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        urllib.request.urlopen(urllib.request.Request(asked["url"], headers=basic), timeout=60)
+    assert caught.value.code in (401, 403)
+    # A user who is taken out of the file is nobody after a moment. A file that cannot be used changes nothing.
+    write(users, [line("alice", (alice[0], alice[1] + "2"))])
+    until(lambda: post(up, "sum", asked, alice)[1] == 401, "the credentials are not known any more")
+    write(users, ["alice 1234"])
+    assert reduced(up, "sum", asked, (alice[0], alice[1] + "2"))[0] == 6
+
+
+@pytest.mark.parametrize("lines, mode, text", [
+    ("alice 1234\n", 0o600, "line 1: a hash has 64 hexadecimal digits"),
+    ("\nalice\n", 0o600, "line 2: a hash has 64"),
+    (f"alice {'+f' * 32}\n", 0o600, "line 1: a hash"),
+    (f"alice/x {'0f' * 32}\n", 0o600, "line 1: the name is not valid; write NAME HASH"),
+    (f"alice {'0f' * 32}\n", 0o644, "chmod 600"),
+])  # fmt: skip
+def test_a_file_of_users_of_storage_that_is_wrong(grist, tmp_path, lines, mode, text):
+    users = tmp_path / "users"
+    users.touch(mode=mode)
+    users.write_text(lines)
+    given = ("serve", "--target", tmp_path / "t", "--listen", "127.0.0.1:0", "--source-users", users)
+    assert text in grist.refuses(2, *given)
 
 
 def test_the_client_of_pyactivestorage(up, s3):

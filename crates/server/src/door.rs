@@ -21,11 +21,12 @@ use gristmill_runtime::ErrorKind;
 use gristmill_transport::ConnectionSlot;
 use gristmill_wire::{GRANT_HEADER, PASS_HEADER, WireError, pass_of};
 use http::header::{self, HeaderName};
-use http::{HeaderMap, HeaderValue, Method, StatusCode, Version};
+use http::{HeaderMap, Method, StatusCode, Version};
 
 use crate::arriving_body::ArrivingBody;
 use crate::checks::Checks;
 use crate::error::{Answer, Refusal};
+use crate::identity::Credentials;
 use crate::limits::{KEPT_FACTOR, READ_AT_ONCE, READ_FACTOR, REQUEST_BYTES};
 use crate::memory::Room;
 use crate::reductionist;
@@ -111,12 +112,14 @@ impl Caller {
 /// Checks a request and passes it on, or answers with the refusal.
 pub(crate) async fn enter(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
     let grpc = request.uri().path().starts_with(GRPC);
+    let reduction = request.uri().path().starts_with(reductionist::PATHS);
     if grpc && let Err(refusal) = check_grpc(&request) {
         return (StatusCode::UNSUPPORTED_MEDIA_TYPE, refusal).into_response();
     }
     match admit(&shared, request, grpc) {
         Ok(request) => next.run(request).await,
         Err(refusal) if grpc => tonic::Status::from(refusal).into_http(),
+        Err(refusal) if reduction => reductionist::Failure::from(refusal).into_response(),
         Err(refusal) => refusal.into_response(),
     }
 }
@@ -124,8 +127,8 @@ pub(crate) async fn enter(State(shared): State<Arc<Shared>>, request: Request, n
 fn admit(shared: &Shared, mut request: Request, grpc: bool) -> Answer<Request> {
     check_host(&request)?;
     let headers = request.headers();
-    let token = headers.get(header::AUTHORIZATION).filter(|value| !is_of_source(&request, value));
-    let principal = shared.identities.principal(request.extensions(), authority(&request), token);
+    let credentials = credentials(&request);
+    let principal = shared.identities.principal(request.extensions(), authority(&request), credentials);
     let principal = principal.map_err(|refusal| shared.add_entry_node(refusal));
     let pass = pass_principal(shared, headers)?;
     let account: Option<Arc<str>> = match (pass, &principal) {
@@ -149,9 +152,14 @@ fn admit(shared: &Shared, mut request: Request, grpc: bool) -> Answer<Request> {
     Ok(request)
 }
 
-/// Whether credentials are those of the source of a reduction, and not of the caller.
-fn is_of_source(request: &Request, credentials: &HeaderValue) -> bool {
-    request.uri().path().starts_with(reductionist::PATHS) && credentials.as_bytes().starts_with(b"Basic ")
+/// What a request says about who sends it. Basic credentials of a reduction are those of its source. They identify the caller
+/// only if the administrator of the node lists them.
+fn credentials(request: &Request) -> Credentials<'_> {
+    let Some(value) = request.headers().get(header::AUTHORIZATION) else { return Credentials::None };
+    match value.as_bytes().strip_prefix(b"Basic ") {
+        Some(basic) if request.uri().path().starts_with(reductionist::PATHS) => Credentials::Source(basic),
+        _ => Credentials::Token(value),
+    }
 }
 
 /// Takes a place for the connection of a request, for its account or, with a grant only, the principal of the grant.

@@ -244,8 +244,11 @@ pub const COLLECT_EVERY: Duration = Duration::from_secs(10);
 /// Most files whose objects are removed at the same time.
 pub const CLEAR_AT_ONCE: usize = 16;
 
-/// Longest file of tokens, in bytes.
+/// Longest file of tokens, and of users of storage, in bytes.
 pub const MAX_TOKENS_BYTES: u64 = 1 << 20;
+
+/// Shortest token, and shortest secret of storage that identifies a user, in bytes.
+pub const MIN_TOKEN_BYTES: usize = 16;
 
 /// Shortest time between checks for a change of the files of tokens and of users.
 pub const FILE_LOOK: Duration = Duration::from_secs(1);

@@ -62,14 +62,15 @@ impl Node {
             Some((cert, key)) => Some(ServerTls::load(cert, key)?),
             None => None,
         };
-        if !options.listen.is_local() && (tls.is_none() || options.tokens.is_none()) {
+        if !options.listen.is_local() && (tls.is_none() || !options.identifies_users()) {
             return Err(ServerError::Usage(format!(
                 "{} can be reached from other machines: give --cert and --tls-key (gristmill cert makes some for tests) \
                  and --tokens, or listen on 127.0.0.1",
                 options.listen
             )));
         }
-        let identities = Identities::load(options.tokens.as_deref(), options.require_identity)?;
+        let (tokens, source_users) = (options.tokens.as_deref(), options.source_users.as_deref());
+        let identities = Identities::load(tokens, source_users, options.require_identity)?;
         let users = Users::load(&options.mount_users)?;
         let entry = options.join.is_none();
         let (dir, holds_files) = (options.target.clone(), options.holds_files);

@@ -76,6 +76,9 @@ pub struct NodeOptions {
     pub ca: Option<PathBuf>,
     /// File with `NAME TOKEN` on each line, readable by its owner only.
     pub tokens: Option<PathBuf>,
+    /// File with `NAME HASH` on each line, readable by its owner only: SHA-256 of the `ID:SECRET` of storage that identifies a user in
+    /// requests for reductions of chunks.
+    pub source_users: Option<PathBuf>,
     /// Threads of one fold. All cores by default.
     pub lanes: Option<usize>,
     /// Address at which others reach this node, if it differs from the address it listens on.
@@ -126,6 +129,7 @@ impl NodeOptions {
             tokens: None,
             lanes: None,
             advertise: None,
+            source_users: None,
             require_identity: false,
             admin: None,
             active_share: 1.0,
@@ -146,5 +150,10 @@ impl NodeOptions {
     /// Default options of a storage node that joins the entry node at this address, with the key of its cluster.
     pub fn storage(target: &Path, listen: Address, join: String, key: PathBuf) -> NodeOptions {
         NodeOptions { join: Some(join), key: Some(key), ..NodeOptions::entry(target, listen) }
+    /// Whether users of other machines can say who they are.
+    pub(crate) fn identifies_users(&self) -> bool {
+        self.tokens.is_some() || self.source_users.is_some()
+    }
+
     }
 }

@@ -99,6 +99,10 @@ pub struct NodeArgs {
     /// File of names and tokens, one 'NAME TOKEN' per line, readable by its owner only
     #[arg(long, value_name = "FILE")]
     pub tokens: Option<PathBuf>,
+    /// File of users whom credentials of storage identify in requests to /v2/, one 'NAME HASH' per line: the SHA-256 of ID:SECRET.
+    /// Readable by its owner only
+    #[arg(long, value_name = "FILE")]
+    pub source_users: Option<PathBuf>,
     /// Refuse clients that do not identify themselves
     #[arg(long)]
     pub require_identity: bool,
@@ -159,6 +163,7 @@ impl NodeArgs {
             ..
         } = self;
         let path = |path: &Option<PathBuf>| path.as_deref().map(|path| Path::as_os_str(path).to_owned());
+            source_users,
         let values = [
             ("--socket", path(socket).filter(|_| is_entry)),
             ("--cert", path(cert)),
@@ -168,6 +173,7 @@ impl NodeArgs {
             ("--admin", admin.as_ref().map(OsString::from)),
             ("--lanes", lanes.map(|lanes| lanes.to_string().into())),
             ("--active-share", Some(active_share.to_string().into())),
+            ("--source-users", path(source_users)),
             ("--active-priority", Some(active_priority.to_string().into())),
             ("--link", link.as_ref().map(|link| link.to_string().into())),
             ("--chunk-memory", chunk_memory.as_ref().map(|memory| memory.to_string().into())),
@@ -303,6 +309,7 @@ mod tests {
             "--objective=paper",
             "--require-identity",
             "--no-statistics",
+            "--source-users=s",
             "--outside-sources=all",
             "--outside-cache=200GiB",
             "--mount-users=/etc/gristmill/users",

@@ -126,6 +126,7 @@ fn options(args: &ServeArgs) -> Result<NodeOptions, CliError> {
         tls: shared.cert.clone().zip(shared.tls_key.clone()),
         ca: shared.ca.clone(),
         tokens: shared.tokens.clone(),
+        source_users: shared.source_users.clone(),
         lanes: shared.lanes,
         advertise: args.advertise.as_ref().map(Address::to_string),
         require_identity: shared.require_identity,
