@@ -2,9 +2,10 @@
 #![no_main]
 
 use gristmill_fuzz as _;
-use gristmill_layout::Layout;
 use gristmill_peers::{Plan, Question};
-use gristmill_wire::{AttachedFile, FileMap, FileReader, FoldPlace, InputSpec, TargetPlace, TreeSource};
+use gristmill_wire::{
+    AttachedFile, Component, FileMap, FileReader, FoldPlace, InputSpec, TargetPlace, TreeSource,
+};
 use libfuzzer_sys::fuzz_target;
 
 /// The next eight bytes as a number: the first says how many bits of the others count, so that small ones are common.
@@ -14,10 +15,24 @@ fn number(bytes: &mut &[u8]) -> u64 {
     u64::from_le_bytes(*eight) >> (eight[0] % 64)
 }
 
-/// A file of an attached tree, which lies in one piece.
-fn attached() -> Box<AttachedFile> {
+/// A file of an attached tree, which lies in one piece, near some targets or near none.
+fn attached(mut next: impl FnMut() -> u64) -> Box<AttachedFile> {
     let tree = TreeSource { url: "file:///t".into(), ..TreeSource::default() };
-    Box::new(AttachedFile { tree, key: "f".into(), stamp: "1".into(), reader: FileReader::Everybody, settled: false, growing: false, access: None })
+    let count = next() % 4;
+    let components = (0..count).map(|_| {
+        let (end, unit, entries) = (next(), next(), next() % 6);
+        Component { end, unit, cycle: (0..entries).map(|_| (next() % 40) as u32).collect() }
+    });
+    Box::new(AttachedFile {
+        tree,
+        key: "f".into(),
+        stamp: "1".into(),
+        reader: FileReader::Everybody,
+        settled: false,
+        growing: false,
+        components: components.collect(),
+        access: None,
+    })
 }
 
 fuzz_target!(|bytes: &[u8]| {
@@ -31,7 +46,7 @@ fuzz_target!(|bytes: &[u8]| {
         first: (next() % 40) as u32,
         record: None,
         segments: false,
-        attached: (next() % 2 == 1).then(attached),
+        attached: (next() % 2 == 1).then(|| attached(&mut next)),
         targets: (0..(next() % 40) as u32)
             .map(|number| TargetPlace { number, address: format!("10.0.0.{number}:1"), version: 1 })
             .collect(),
@@ -39,7 +54,7 @@ fuzz_target!(|bytes: &[u8]| {
     if file.check().is_err() {
         return;
     }
-    let Ok(layout) = file.striped().map(Layout::from) else { return };
+    let Ok(layout) = file.layout() else { return };
     let question = Question {
         kernel: "count".into(),
         params: Vec::new(),

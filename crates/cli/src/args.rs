@@ -89,7 +89,7 @@ pub enum Command {
     /// Watch a cluster: nodes, load, where requests run, bytes moved and not moved
     Top(TopArgs),
     /// Start a cluster on this machine: several storage nodes, supervised, and one entry port
-    Up(UpArgs),
+    Up(Box<UpArgs>),
     /// Run one storage node, for clusters of several machines
     Serve(Box<ServeArgs>),
     /// Make a certificate authority and a server certificate for tests

@@ -189,8 +189,15 @@ pub enum LayoutError {
     },
 
     /// Stripes were asked of a segments file.
-    #[error("the file is a segments file: where its pieces lie, the tables in its objects say")]
+    #[error("the file has no stripes that are dealt in turn: it is a segments file, or has components")]
     NotStriped,
+
+    /// Components do not make a layout of the file.
+    #[error("the components of a file in place are wrong: {why}")]
+    Components {
+        /// What is wrong with them.
+        why: &'static str,
+    },
 
     /// The table of a target of a segments file is not what was written.
     #[error("the table of a segments file is damaged ({why}): make the file again")]

@@ -13,7 +13,7 @@ pub struct Extent<'a> {
     pub file: Range<u64>,
     /// Where in the object the first of them lies.
     pub object_offset: u64,
-    /// The object, where the layout names it ([`Segments`]); `None` for the one object that a striped file has
+    /// The object, where the layout names it ([`Segments`]); `None` for the one object that a striped file, or one in place, has
     /// on each target.
     pub object: Option<&'a str>,
 }

@@ -24,7 +24,7 @@ impl Layout {
     /// ```
     ///
     /// # Errors
-    /// [`LayoutError::Joined`] for a target without a place and for a file whose layout names objects itself; what
+    /// [`LayoutError::Joined`] for a target without a place and for a segments file, whose layout names objects itself; what
     /// [`Segments::new`] refuses.
     pub fn joined(files: &[(Layout, u64, Vec<TargetIndex>)], targets: u32) -> Result<Layout, LayoutError> {
         let mut table = Vec::new();

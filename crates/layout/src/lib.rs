@@ -52,6 +52,7 @@
 //! ```
 
 mod batches;
+mod components;
 mod coverage;
 mod error;
 mod extents;
@@ -69,6 +70,7 @@ mod striped;
 mod traffic;
 
 pub use batches::{Batch, Batches, batches, batches_in_windows};
+pub use components::Component;
 pub use error::LayoutError;
 pub use extents::{Extent, Extents};
 pub use layout::Layout;
@@ -95,6 +97,15 @@ pub const MAX_UNIT: u64 = MAX_FILE_BYTES;
 
 /// Most pieces in one segment table (about 36 bytes of memory each).
 pub const MAX_SEGMENTS: usize = 1 << 22;
+
+/// Most entries of the cycle of a [`Component`].
+pub const MAX_CYCLE: usize = 4_096;
+
+/// Most components of a file in place.
+pub const MAX_COMPONENTS: usize = 64;
+
+/// Most stripes of a file in place that has components.
+pub const MAX_STRIPES_IN_PLACE: usize = 1 << 16;
 
 /// Longest object name in a segment table, in bytes.
 pub const MAX_OBJECT_NAME: usize = 1_024;

@@ -111,6 +111,11 @@ impl Segments {
         Self { in_place: true, ..self }
     }
 
+    /// The same pieces of one object that is the same for all targets, without its name.
+    pub(crate) fn without_names(self) -> Self {
+        Self { objects: Vec::new(), ..self }
+    }
+
     /// Whether each target reads all pieces.
     pub fn is_in_place(&self) -> bool {
         self.in_place

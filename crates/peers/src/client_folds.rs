@@ -7,8 +7,8 @@ use std::time::Instant;
 use gristmill_kernel::Output;
 use gristmill_layout::Layout;
 use gristmill_runtime::{
-    ClientShare, Control, EventOutput, FileParts, HandBack, Options, PassOrder, Request, Revision, RowsEnd,
-    RunError, Selection, Shard, ShardEnd, ShardJob, Tally, UnitEvent, UnitSource,
+    ClientShare, Control, EventOutput, FileParts, HandBack, Options, Part, PassOrder, Request, Revision,
+    RowsEnd, RunError, Selection, Shard, ShardEnd, ShardJob, Tally, UnitEvent, UnitSource,
 };
 
 use crate::read_ahead::ReadAhead;
@@ -55,17 +55,18 @@ impl ClientFolds {
     }
 }
 
-/// Adds read-ahead to the parts of one striped file. Other files stay as they are.
+/// Adds read-ahead to the parts of a striped file, and of one that lies in place. Other files stay as they are.
 fn with_read_ahead(mut file: FileParts) -> FileParts {
-    if let Layout::Striped(striped) = &file.layout {
-        for (target, part) in (0..).zip(&mut file.parts) {
-            let length = match striped.is_in_place() {
-                true => file.length,
-                false => striped.object_len(target, file.length),
-            };
-            *part = Arc::new(ReadAhead::new(part.clone(), length));
-        }
-    }
+    let length = |target| match &file.layout {
+        layout if layout.is_in_place() => Some(file.length),
+        Layout::Striped(striped) => Some(striped.object_len(target, file.length)),
+        Layout::Segments(_) => None,
+    };
+    let parts = (0..).zip(&file.parts).map(|(target, part)| match length(target) {
+        Some(length) => Arc::new(ReadAhead::new(part.clone(), length)) as Arc<dyn Part>,
+        None => part.clone(),
+    });
+    file.parts = parts.collect();
     file
 }
 

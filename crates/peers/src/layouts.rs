@@ -1,4 +1,4 @@
-//! The layouts of files. The map of a striped file gives it. For a segments file it is in the tables of its objects.
+//! The layouts of files. The map of a striped file, and of one with components, gives it. For a segments file it is in the tables of its objects.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -52,7 +52,7 @@ impl Peers {
     /// length.
     pub fn layout(&self, file: &FileMap, grant: &Arc<str>) -> Result<Layout, RunError> {
         if !file.segments {
-            return Ok(file.striped()?.into());
+            return Ok(file.layout()?);
         }
         if let Some(layout) = self.layouts.find(&file.id) {
             return Ok(layout);

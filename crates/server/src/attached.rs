@@ -5,6 +5,8 @@
 //! the map say which records it owns. So nodes do not pull bytes from each other.
 
 mod entry;
+mod locator;
+mod near;
 mod objects;
 mod open_tree;
 mod open_trees;
@@ -12,6 +14,7 @@ mod parts;
 mod sight;
 
 pub(crate) use entry::at_once;
+pub(crate) use locator::Locator;
 pub(crate) use objects::{read, read_extents};
 pub(crate) use open_trees::{OpenTrees, key};
 pub(crate) use parts::{is_unchanged, open, own_parts};

@@ -1,7 +1,7 @@
 //! Operations of the entry node on files: the namespace, and grants.
 
 use std::collections::HashMap;
-use std::time::UNIX_EPOCH;
+use std::time::{Instant, UNIX_EPOCH};
 
 use gristmill_namespace::{
     Access, DirPath, FileEntry, FilePath, ListEntry, Mode, Namespace, NamespaceError, Principal,
@@ -14,7 +14,7 @@ use gristmill_wire::{FileMap, GRANT_SECONDS, Grant, Rights, TargetPlace};
 
 use crate::attached::at_once;
 use crate::error::{Answer, Refusal};
-use crate::limits::PUT_LEASE;
+use crate::limits::{LOCATE_PATIENCE, PUT_LEASE};
 use crate::listing::Levels;
 use crate::puts::outcome;
 use crate::requester::Requester;
@@ -22,6 +22,14 @@ use crate::shared::{Shared, now};
 
 /// Largest number of names in one answer to `list`.
 const LIST_PAGE: usize = 1000;
+
+/// What a request that looks for files knows of the nodes.
+pub(crate) struct Search {
+    /// The addresses of the nodes, by the numbers of their targets.
+    pub addresses: HashMap<u32, String>,
+    /// When it stops asking where files of mounts lie.
+    pub locate_until: Instant,
+}
 
 impl Shared {
     /// The namespace. On other nodes, returns an error with the address of the entry node.
@@ -40,17 +48,22 @@ impl Shared {
         Ok(targets.into_iter().map(|target| (target.number, target.address)).collect())
     }
 
+    /// What a request that looks for files knows of the nodes.
+    fn search(&self) -> Answer<Search> {
+        Ok(Search { addresses: self.addresses()?, locate_until: Instant::now() + LOCATE_PATIENCE })
+    }
+
     /// Opens a file for a principal.
     pub fn open(&self, requester: Requester<'_>, open: &Open) -> Answer<Opened> {
         self.ready()?;
-        self.open_at(requester, open, &self.addresses()?)
+        self.open_at(requester, open, &self.search()?)
     }
 
     /// Opens many files, each with its own outcome.
     pub fn open_many(&self, requester: Requester<'_>, many: &Batch<Open>) -> Answer<Batch<Outcome<Opened>>> {
         self.ready()?;
-        let addresses = self.addresses()?;
-        let open = |open: &Open| outcome(self.open_at(requester, open, &addresses));
+        let search = self.search()?;
+        let open = |open: &Open| outcome(self.open_at(requester, open, &search));
         let in_tree = |open: &Open| {
             let tree = DirPath::parse(&open.path)
                 .ok()
@@ -64,14 +77,8 @@ impl Shared {
         Ok(Batch { each: at_once(&many.each, open)? })
     }
 
-    /// Opens a file whose targets have these addresses.
-    fn open_at(
-        &self,
-        requester: Requester<'_>,
-        open: &Open,
-        addresses: &HashMap<u32, String>,
-    ) -> Answer<Opened> {
-        let mut info = self.stat_at(requester, open, addresses)?;
+    fn open_at(&self, requester: Requester<'_>, open: &Open, search: &Search) -> Answer<Opened> {
+        let mut info = self.stat_at(requester, open, search)?;
         // A small file lies on few targets. Every node that gets the grant reads only these.
         info.file = info.file.without_empty_targets();
         if let (Some(attached), Some(access)) = (&mut info.file.attached, requester.access)
@@ -86,19 +93,14 @@ impl Shared {
 
     /// Information about a file that the principal may read.
     pub fn stat(&self, requester: Requester<'_>, path: &str) -> Answer<FileInfo> {
-        self.stat_at(requester, &Open::new(path), &self.addresses()?)
+        self.stat_at(requester, &Open::new(path), &self.search()?)
     }
 
-    fn stat_at(
-        &self,
-        requester: Requester<'_>,
-        open: &Open,
-        addresses: &HashMap<u32, String>,
-    ) -> Answer<FileInfo> {
+    fn stat_at(&self, requester: Requester<'_>, open: &Open, search: &Search) -> Answer<FileInfo> {
         match self.namespace()?.lookup(requester.principal, &FilePath::parse(&open.path)?, Access::Read) {
-            Ok(entry) => Ok(info(&entry, addresses)),
+            Ok(entry) => Ok(info(&entry, &search.addresses)),
             Err(error @ NamespaceError::NotFound { .. }) => {
-                self.stat_attached(requester, open, addresses)?.ok_or_else(|| error.into())
+                self.stat_attached(requester, open, search)?.ok_or_else(|| error.into())
             }
             Err(error) => Err(error.into()),
         }

@@ -309,6 +309,24 @@ pub const MIN_TREE_STRIPE: u64 = 8 << 20;
 /// Most stripes of a file of an attached tree.
 pub const MAX_TREE_STRIPES: u64 = 16_384;
 
+/// Shortest stripe of a file of a mount that is dealt to the nodes near it, in bytes.
+pub const MIN_LOCATED_UNIT: u64 = 64 << 10;
+
+/// Longest wait for an answer of the program that tells where files of mounts lie.
+pub const LOCATE_TIME: Duration = Duration::from_secs(2);
+
+/// Longest time in which one request asks this program. Its further files are dealt to all nodes in turn.
+pub const LOCATE_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Time for which this program is not asked after it failed.
+pub const LOCATE_AGAIN: Duration = Duration::from_secs(60);
+
+/// Most questions that wait for this program. Further ones have no answer.
+pub const MAX_LOCATE_WAITING: usize = 256;
+
+/// Longest answer of this program, in bytes.
+pub const MAX_LOCATE_LINE: u64 = 1 << 20;
+
 /// Most files and directories of an attached tree that are counted for its size.
 pub const MAX_COUNTED: u64 = 1 << 18;
 

@@ -14,7 +14,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
-use crate::attached::{OpenTrees, Sight};
+use crate::attached::{Locator, OpenTrees, Sight};
 use crate::blocking::blocking;
 use crate::checks::Checks;
 use crate::cluster::LastAnswer;
@@ -73,6 +73,7 @@ impl Node {
         let identities = Identities::load(tokens, source_users, options.require_identity)?;
         let users = Users::load(&options.mount_users)?;
         let entry = options.join.is_none();
+        let locator = options.locate.as_deref().filter(|_| entry).map(Locator::start).transpose()?;
         let (dir, holds_files) = (options.target.clone(), options.holds_files);
         if !entry && options.key.is_none() {
             let text = "a node that joins a cluster needs its key: give --key FILE, made by the entry node";
@@ -162,6 +163,7 @@ impl Node {
             trees: OpenTrees::new(Handle::current(), cache),
             users,
             sight: Sight::default(),
+            locator,
             entry: options.join.clone(),
             garbage: Notify::new(),
             folds: Turns::new(MAX_FOLDS, MAX_WAITING + MAX_GROUP_WORK),

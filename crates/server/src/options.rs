@@ -103,6 +103,8 @@ pub struct NodeOptions {
     pub outside_cache: Option<u64>,
     /// The users of mounts for principals of the cluster. Only the entry node looks them up.
     pub mount_users: MountUsers,
+    /// Program that tells on which hosts files of mounts lie. Only the entry node asks it.
+    pub locate: Option<PathBuf>,
     /// Whether the node holds files of the cluster. If not, it folds files of attached trees only.
     pub holds_files: bool,
     /// Whether to store statistics of the chunks of array variables.
@@ -127,9 +129,9 @@ impl NodeOptions {
             tls: None,
             ca: None,
             tokens: None,
+            source_users: None,
             lanes: None,
             advertise: None,
-            source_users: None,
             require_identity: false,
             admin: None,
             active_share: 1.0,
@@ -140,6 +142,7 @@ impl NodeOptions {
             outside_sources: OutsideSources::Others,
             outside_cache: None,
             mount_users: MountUsers::None,
+            locate: None,
             holds_files: true,
             statistics: true,
             recovery: None,
@@ -147,13 +150,13 @@ impl NodeOptions {
         }
     }
 
-    /// Default options of a storage node that joins the entry node at this address, with the key of its cluster.
-    pub fn storage(target: &Path, listen: Address, join: String, key: PathBuf) -> NodeOptions {
-        NodeOptions { join: Some(join), key: Some(key), ..NodeOptions::entry(target, listen) }
     /// Whether users of other machines can say who they are.
     pub(crate) fn identifies_users(&self) -> bool {
         self.tokens.is_some() || self.source_users.is_some()
     }
 
+    /// Default options of a storage node that joins the entry node at this address, with the key of its cluster.
+    pub fn storage(target: &Path, listen: Address, join: String, key: PathBuf) -> NodeOptions {
+        NodeOptions { join: Some(join), key: Some(key), ..NodeOptions::entry(target, listen) }
     }
 }

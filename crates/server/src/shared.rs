@@ -13,7 +13,7 @@ use gristmill_wire::{Grant, Key, MAX_DEPTH, Rights};
 use tokio::sync::Notify;
 
 use crate::active_uploads::ActiveUploads;
-use crate::attached::{OpenTrees, Sight};
+use crate::attached::{Locator, OpenTrees, Sight};
 use crate::checks::Checks;
 use crate::cluster::LastAnswer;
 use crate::contention::Contention;
@@ -59,6 +59,8 @@ pub(crate) struct Shared {
     pub users: Users,
     /// The nodes that reach attached trees, on the entry node.
     pub sight: Sight,
+    /// Tells where files of mounts lie, on the entry node.
+    pub locator: Option<Locator>,
     /// Address of the entry node, on other nodes.
     pub entry: Option<String>,
     /// Notified when there may be objects to remove.

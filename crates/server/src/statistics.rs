@@ -310,6 +310,12 @@ fn file_identity(file: &FileMap) -> Vec<u8> {
         out.extend(place.number.to_le_bytes());
         out.extend(place.version.to_le_bytes());
     }
+    for component in file.attached.iter().flat_map(|attached| &attached.components) {
+        for n in [component.end, component.unit, component.cycle.len() as u64] {
+            out.extend(n.to_le_bytes());
+        }
+        out.extend(component.cycle.iter().flat_map(|target| target.to_le_bytes()));
+    }
     out
 }
 

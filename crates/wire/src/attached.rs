@@ -1,5 +1,6 @@
 //! Attached trees: folders of storage outside the cluster that appear under a path of the cluster.
 
+use gristmill_layout::{MAX_COMPONENTS, MAX_CYCLE};
 use serde::{Deserialize, Serialize};
 
 use crate::{MAX_SEALED_ACCESS_BYTES, WireError};
@@ -84,6 +85,19 @@ impl FileReader {
     }
 }
 
+/// A range of a file whose stripes lie near the nodes of some targets. It begins where the component before ends. Stripe `i` of
+/// the file (bytes `i*unit .. (i+1)*unit`) belongs to target `cycle[i % cycle.len()]` of the map.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Component {
+    /// The first byte behind it.
+    pub end: u64,
+    /// Bytes of a stripe.
+    pub unit: u64,
+    /// Targets of the stripes, as indices in the map. At most [`MAX_CYCLE`](gristmill_layout::MAX_CYCLE) in all components of a file.
+    pub cycle: Vec<u32>,
+}
+
 /// A file of an attached tree in one state. Every target of its map reads it where it lies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -103,6 +117,9 @@ pub struct AttachedFile {
     /// Whether it is the beginning of a file to which programs append.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub growing: bool,
+    /// Which targets own the stripes, if the file system tells where they lie. If it is empty, the stripes of the map are dealt in turn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub components: Vec<Component>,
     /// The credentials of the user, encrypted with [`Key::seal_access`](crate::Key::seal_access) for
     /// [`purpose`](AttachedFile::purpose), if the tree is read with those of users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -119,13 +136,21 @@ impl AttachedFile {
     /// Checks the lengths of a file that was received.
     ///
     /// # Errors
-    /// The error is [`WireError::TooLong`] if a text is too long, and [`WireError::Malformed`] if there are too many groups.
+    /// The error is [`WireError::TooLong`] if a text is too long, and [`WireError::Malformed`] if there are too many groups or
+    /// components.
     pub fn check(&self) -> Result<(), WireError> {
         self.tree.check()?;
         within("key of the attached file", &self.key, MAX_KEY_BYTES)?;
         within("version of the attached file", &self.stamp, MAX_STAMP_BYTES)?;
         let access = self.access.as_deref().unwrap_or_default();
         within("credentials for the attached file", access, MAX_SEALED_ACCESS_BYTES)?;
+        let entries = self.components.iter().map(|component| component.cycle.len()).sum::<usize>();
+        if self.components.len() > MAX_COMPONENTS || entries > MAX_CYCLE {
+            let why = format!(
+                "it has more than {MAX_COMPONENTS} components, or more than {MAX_CYCLE} targets in them"
+            );
+            return Err(WireError::Malformed { what: "components of the attached file", why });
+        }
         match &self.reader {
             FileReader::User { groups, .. } if groups.len() > MAX_READER_GROUPS => {
                 let why = format!("it has {} groups; the bound is {MAX_READER_GROUPS}", groups.len());

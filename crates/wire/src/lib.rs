@@ -57,7 +57,7 @@ mod source_access;
 mod status;
 
 pub use array::{ArraySpec, grid};
-pub use attached::{AttachedFile, FileReader, MAX_READER_GROUPS, MAX_TREE_URL_BYTES, TreeSource};
+pub use attached::{AttachedFile, Component, FileReader, MAX_READER_GROUPS, MAX_TREE_URL_BYTES, TreeSource};
 pub use error::{ErrorBody, MAX_RETRY_AFTER, WireError};
 pub use fold::{Asker, FoldRequest, GroupSpec, MAX_ASKER_NAME, NodeShard};
 pub use frame::{Frame, MAX_FRAME_BYTES, TallyFrame};

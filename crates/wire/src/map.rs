@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gristmill_layout::{LayoutError, MAX_FILE_BYTES, Striped};
+use gristmill_layout::{Component, Layout, LayoutError, MAX_FILE_BYTES, Segments, Striped};
 use serde::{Deserialize, Serialize};
 
 use crate::{AttachedFile, MAX_FILE_TARGETS, WireError};
@@ -55,10 +55,29 @@ impl FileMap {
     /// The layout of its stripes.
     ///
     /// # Errors
-    /// The error is [`LayoutError::NotStriped`] for a segments file. It also fails if the unit, the number of targets
-    /// or the first target is impossible.
+    /// The error is [`LayoutError::NotStriped`] for a segments file, and for a file with components. It also fails if the unit, the
+    /// number of targets or the first target is impossible.
     pub fn striped(&self) -> Result<Striped, LayoutError> {
-        if self.segments { Err(LayoutError::NotStriped) } else { self.stripes() }
+        if self.segments || self.has_components() { Err(LayoutError::NotStriped) } else { self.stripes() }
+    }
+
+    /// Whether the file system says which targets own the stripes.
+    pub fn has_components(&self) -> bool {
+        self.attached.as_ref().is_some_and(|attached| !attached.components.is_empty())
+    }
+
+    /// The layout of its stripes, or of its components.
+    ///
+    /// # Errors
+    /// It fails as [`striped`](FileMap::striped) does, and if the components are impossible.
+    pub fn layout(&self) -> Result<Layout, LayoutError> {
+        let Some(attached) = self.attached.as_ref().filter(|attached| !attached.components.is_empty()) else {
+            return Ok(self.striped()?.into());
+        };
+        let targets = u32::try_from(self.targets.len()).unwrap_or(u32::MAX);
+        let components = attached.components.iter();
+        let components = components.map(|one| Component { end: one.end, unit: one.unit, cycle: &one.cycle });
+        Ok(Segments::of_components(targets, self.length, components)?.into())
     }
 
     fn stripes(&self) -> Result<Striped, LayoutError> {
@@ -72,14 +91,19 @@ impl FileMap {
         format!("{OBJECT_PREFIX}{}", self.id)
     }
 
-    /// The same file without the targets that hold none of its bytes. An empty file keeps one target, and a segments file all.
+    /// The same file without the targets that hold none of its bytes. An empty file keeps one target. A segments file and
+    /// one with components keep all.
     pub fn without_empty_targets(mut self) -> FileMap {
         let stripes = self.length.checked_div(self.unit).map_or(u64::MAX, |whole| {
             whole.saturating_add(u64::from(!self.length.is_multiple_of(self.unit))).max(1)
         });
         let count = usize::try_from(stripes).unwrap_or(usize::MAX);
         let first = self.first as usize;
-        if !self.segments && count < self.targets.len() && first < self.targets.len() {
+        if !self.segments
+            && !self.has_components()
+            && count < self.targets.len()
+            && first < self.targets.len()
+        {
             self.targets.rotate_left(first);
             self.targets.truncate(count);
             self.first = 0;
@@ -136,6 +160,9 @@ impl FileMap {
         }
         if self.length > MAX_FILE_BYTES {
             return bad(format!("its length of {} bytes is too large", self.length));
+        }
+        if self.has_components() {
+            return self.layout().map(|_| ()).or_else(|error| bad(error.to_string()));
         }
         self.stripes().map(|_| ()).or_else(|error| bad(error.to_string()))
     }

@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_wire::action::*;
 use gristmill_wire::{
-    AttachedFile, ErrorBody, FileMap, FileReader, MAX_REQUEST_BYTES, MAX_RETRY_AFTER, TargetPlace,
+    AttachedFile, Component, ErrorBody, FileMap, FileReader, MAX_REQUEST_BYTES, MAX_RETRY_AFTER, TargetPlace,
     TreeSource, WireError,
 };
 use proptest::prelude::*;
@@ -37,11 +37,13 @@ prop_compose! {
         (endpoint, region) in any::<(Option<String>, Option<String>)>(),
         (anonymous, allow_local, without_change_time) in any::<(bool, bool, bool)>(),
         reader in reader(),
+        components in prop::collection::vec((number(), number(), any::<Vec<u32>>()), 0..3),
     ) -> AttachedFile {
         let tree = TreeSource {
             url, endpoint, region, anonymous, allow_local, without_change_time, user_credentials: allow_local,
         };
-        AttachedFile { tree, key, stamp, reader, settled: true, growing: false, access: None }
+        let components = components.into_iter().map(|(end, unit, cycle)| Component { end, unit, cycle }).collect();
+        AttachedFile { tree, key, stamp, reader, settled: true, growing: false, components, access: None }
     }
 }
 

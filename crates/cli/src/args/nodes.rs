@@ -141,6 +141,9 @@ pub struct NodeArgs {
     /// node's system), or a file with 'PRINCIPAL UID GID [GID ...]' per line. Nodes need CAP_SETUID and CAP_SETGID for it
     #[arg(long, value_name = "USERS", default_value_t = MountUsers::None, value_parser = parse_mount_users)]
     pub mount_users: MountUsers,
+    /// Program that tells the entry node on which hosts files of attached mounts lie. Nodes on these hosts fold them, if there are any
+    #[arg(long, value_name = "PROGRAM", value_parser = parse_program)]
+    pub locate: Option<PathBuf>,
     /// Keep no statistics of the chunks of variables, and use none
     #[arg(long)]
     pub no_statistics: bool,
@@ -160,26 +163,28 @@ impl NodeArgs {
             outside_sources,
             outside_cache,
             mount_users,
+            source_users,
+            locate,
             ..
         } = self;
         let path = |path: &Option<PathBuf>| path.as_deref().map(|path| Path::as_os_str(path).to_owned());
-            source_users,
         let values = [
             ("--socket", path(socket).filter(|_| is_entry)),
             ("--cert", path(cert)),
             ("--tls-key", path(tls_key)),
             ("--ca", path(ca)),
             ("--tokens", path(tokens)),
+            ("--source-users", path(source_users)),
             ("--admin", admin.as_ref().map(OsString::from)),
             ("--lanes", lanes.map(|lanes| lanes.to_string().into())),
             ("--active-share", Some(active_share.to_string().into())),
-            ("--source-users", path(source_users)),
             ("--active-priority", Some(active_priority.to_string().into())),
             ("--link", link.as_ref().map(|link| link.to_string().into())),
             ("--chunk-memory", chunk_memory.as_ref().map(|memory| memory.to_string().into())),
             ("--objective", Some(objective.to_string().into())),
             ("--outside-sources", Some(outside_sources.to_string().into())),
             ("--outside-cache", outside_cache.as_ref().map(|cache| cache.to_string().into())),
+            ("--locate", path(locate).filter(|_| is_entry)),
             ("--mount-users", mount_users_argument(mount_users).filter(|_| is_entry)),
         ];
         let flags = [("--require-identity", *require_identity), ("--no-statistics", *no_statistics)];
@@ -217,6 +222,11 @@ fn parse_mount_users(text: &str) -> Result<MountUsers, String> {
         // A node may start in another directory than 'up'.
         path => std::path::absolute(path).map(MountUsers::File).map_err(|error| error.to_string()),
     }
+}
+
+/// Reads the path of a program, and makes it absolute, because a node may start in another directory than 'up'.
+fn parse_program(text: &str) -> Result<PathBuf, String> {
+    std::path::absolute(text).map_err(|error| error.to_string())
 }
 
 fn mount_users_argument(users: &MountUsers) -> Option<OsString> {
@@ -300,6 +310,7 @@ mod tests {
             "--tls-key=k.pem",
             "--ca=ca.pem",
             "--tokens=t",
+            "--source-users=s",
             "--admin=uid:7",
             "--lanes=3",
             "--active-share=0.25",
@@ -309,16 +320,17 @@ mod tests {
             "--objective=paper",
             "--require-identity",
             "--no-statistics",
-            "--source-users=s",
             "--outside-sources=all",
             "--outside-cache=200GiB",
             "--mount-users=/etc/gristmill/users",
+            "--locate=/usr/bin/locate",
         ];
         let all = NodeArgs::augment_args(Command::new("serve"));
         assert_eq!(all.get_arguments().count(), given.len(), "every option is tried");
         let options = parse(&given.map(OsString::from));
         assert_eq!(parse(&options.arguments(true)), options);
-        let of_others = NodeArgs { socket: None, mount_users: MountUsers::None, ..options.clone() };
+        let of_others =
+            NodeArgs { socket: None, mount_users: MountUsers::None, locate: None, ..options.clone() };
         assert_eq!(parse(&options.arguments(false)), of_others);
         let defaults = parse(&[]);
         assert_eq!(parse(&defaults.arguments(true)), defaults);

@@ -139,6 +139,7 @@ fn options(args: &ServeArgs) -> Result<NodeOptions, CliError> {
         outside_sources: shared.outside_sources,
         outside_cache: shared.outside_cache.map(|size| size.0),
         mount_users: shared.mount_users.clone(),
+        locate: shared.locate.clone(),
         holds_files: !args.without_store,
         statistics: !shared.no_statistics,
         handed: None,

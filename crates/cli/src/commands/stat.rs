@@ -86,6 +86,7 @@ fn stat_remote(args: &StatArgs, url: &Url) -> Result<ExitCode, CliError> {
     }
     let stripes = match pieces {
         None => format!("stripes of {}", readable(file.unit)),
+        Some(pieces) if file.attached.is_some() => format!("{pieces} pieces dealt to the nodes near them"),
         Some(pieces) => format!("{pieces} pieces on the nodes that made them"),
     };
     let mut text = format!(

@@ -13,7 +13,8 @@ use gristmill_wire::action::{
 use gristmill_wire::{FileReader, SourceAccess, TreeSource};
 
 use super::open_tree::OpenTree;
-use super::open_trees::is_mount;
+use super::open_trees::{is_mount, mount_path};
+use crate::entry::Search;
 use crate::error::{Answer, Refusal};
 use crate::limits::STATS_AT_ONCE;
 use crate::listing::Levels;
@@ -134,7 +135,7 @@ impl Shared {
         &self,
         requester: Requester<'_>,
         open: &Open,
-        addresses: &HashMap<u32, String>,
+        search: &Search,
     ) -> Answer<Option<FileInfo>> {
         let Some(tree) = self.open_tree(requester, &open.path)? else { return Ok(None) };
         let key = tree.key(&open.path)?;
@@ -146,9 +147,14 @@ impl Shared {
             }
         };
         let (found, settled) = found.map_err(|error| tree.refusal(error))?;
-        let mut info = tree.info(&key, &found, settled, addresses);
+        let mut info = tree.info(&key, &found, settled, &search.addresses);
         if let Some(attached) = &mut info.file.attached {
             attached.growing = open.growing.is_some();
+        }
+        if let (Some(locator), Some(path)) = (&self.locator, mount_path(&tree.source, &key))
+            && let Some(located) = locator.locate(&path, found.length, search.locate_until)
+        {
+            tree.deal_to_near_nodes(&mut info.file, &located, &search.addresses);
         }
         Ok(Some(info))
     }

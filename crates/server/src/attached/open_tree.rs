@@ -7,9 +7,12 @@ use gristmill_backend::{Backend, BackendError, Content, Found, Key, Kind, MAX_DE
 use gristmill_namespace::AttachedTree;
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_wire::action::{Amount, FileInfo};
-use gristmill_wire::{AttachedFile, FileMap, FileReader, TargetPlace, TreeSource};
+use gristmill_wire::{AttachedFile, Component, FileMap, FileReader, TreeSource};
 use ring::digest::{SHA256, digest};
 
+use super::locator::Located;
+use super::near::{NodeStripes, TreeNode, near};
+use crate::entry::place;
 use crate::error::{Answer, Refusal};
 use crate::limits::{MAX_COUNTED, MAX_TREE_STRIPES, MIN_TREE_STRIPE};
 
@@ -98,12 +101,7 @@ impl OpenTree {
     ) -> FileInfo {
         let id = id(&self.source, key, found);
         let version = found.stamp.number().max(1);
-        let place = |number: &u32| {
-            let address = addresses.get(number).cloned().unwrap_or_default();
-            TargetPlace { number: *number, address, version }
-        };
-        // Files of few stripes begin on different nodes.
-        let turn = u32::from_str_radix(id.get(..8).unwrap_or_default(), 16).unwrap_or(0);
+        let turn = turn(&id);
         let count = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX).max(1);
         let map = FileMap {
             id,
@@ -120,14 +118,59 @@ impl OpenTree {
                 reader: self.reader.clone(),
                 settled,
                 growing: false,
+                components: Vec::new(),
                 access: None,
             })),
-            targets: self.numbers.iter().map(place).collect(),
+            targets: self.numbers.iter().map(|number| place(*number, addresses, version)).collect(),
         };
         let (owner, mode) = (self.record.owner.to_string(), self.record.mode.bits());
         // A page of a list has a thousand files. Most are small, and on a cluster of many nodes.
         FileInfo { file: map.without_empty_targets(), owner, mode, created: 0 }
     }
+
+    /// Deals the stripes of a file to the nodes near them, if there are any.
+    pub fn deal_to_near_nodes(
+        &self,
+        file: &mut FileMap,
+        located: &Located,
+        addresses: &HashMap<u32, String>,
+    ) {
+        let node = |number: &u32| Some(TreeNode { number: *number, address: addresses.get(number)? });
+        let nodes: Vec<_> = self.numbers.iter().filter_map(node).collect();
+        let Some(stripes) = near(located, &nodes, file.length, turn(&file.id) as usize) else { return };
+        let version = file.targets.first().map_or(0, |place| place.version);
+        let mut numbers: Vec<u32> = Vec::new();
+        let mut index = |number: &u32| {
+            let at = numbers.iter().position(|known| known == number).unwrap_or(numbers.len());
+            if at == numbers.len() {
+                numbers.push(*number);
+            }
+            u32::try_from(at).unwrap_or(u32::MAX)
+        };
+        let component = |one: &NodeStripes| {
+            let cycle = one.cycle.iter().map(&mut index).collect();
+            Component { end: one.end, unit: one.unit, cycle }
+        };
+        let components: Vec<_> = stripes.iter().map(component).collect();
+        let mut dealt = file.clone();
+        dealt.targets = numbers.iter().map(|number| place(*number, addresses, version)).collect();
+        (dealt.first, dealt.unit) = (0, stripes.first().map_or(dealt.unit, |one| one.unit));
+        // The arithmetic of stripes that are dealt in turn needs no table.
+        let in_turn = matches!(&*stripes, [one] if one.deals_in_turn());
+        if let Some(attached) = dealt.attached.as_mut().filter(|_| !in_turn) {
+            attached.components = components;
+        }
+        let dealt = dealt.without_empty_targets();
+        // An answer that makes no layout is only a loss of time.
+        if dealt.check().is_ok() {
+            *file = dealt;
+        }
+    }
+}
+
+/// The number of a file among others, from its id. Files of few stripes begin on different nodes.
+fn turn(id: &str) -> u32 {
+    u32::from_str_radix(id.get(..8).unwrap_or_default(), 16).unwrap_or(0)
 }
 
 /// The stripe unit of a file: a few large requests for each stripe, and not too many stripes.

@@ -4,7 +4,7 @@ use std::collections::{HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gristmill_backend::{Backend, BackendError, Mount, MountOptions, Reader, UnixUser};
+use gristmill_backend::{Backend, BackendError, Key, Mount, MountOptions, Reader, UnixUser};
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_sources::{
     Access, AccessKey, AddressPolicy, CacheCounts, RangeCache, Scheme, SourceUrl, SourcesOptions,
@@ -106,6 +106,11 @@ fn is_loopback(host: &str) -> bool {
     };
     let address = without_port.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
     without_port == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
+/// The path of a file of a mounted file system. `None` if the tree is no mount.
+pub(super) fn mount_path(source: &TreeSource, key: &Key) -> Option<String> {
+    source.url.strip_prefix(MOUNT).map(|root| format!("{}/{key}", root.trim_end_matches('/')))
 }
 
 /// Whether a tree is a folder of a mounted file system.

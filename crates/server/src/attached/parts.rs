@@ -22,7 +22,7 @@ pub(crate) fn own_parts(
 ) -> Result<FileParts, RunError> {
     let reader = format!("{} ({})", shared.number().unwrap_or_default(), shared.address);
     let part: Arc<dyn Part> = Arc::new(ObjectPart::new(open(shared, map, attached)?, reader));
-    let layout = map.striped()?.into();
+    let layout = map.layout()?;
     let parts = vec![part; map.targets.len()];
     Ok(FileParts { name: map.path.clone(), length: map.length, layout, parts, place: ON_STORAGE })
 }

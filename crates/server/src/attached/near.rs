@@ -1,0 +1,196 @@
+//! The stripes of a file as nodes near its bytes own them.
+
+use gristmill_layout::{MAX_CYCLE, MAX_STRIPES_IN_PLACE};
+
+use super::locator::{HostStripes, Located};
+use crate::limits::MIN_LOCATED_UNIT;
+
+/// A node that reaches the tree of the file.
+#[derive(Clone, Debug)]
+pub(super) struct TreeNode<'a> {
+    /// The number of its target.
+    pub number: u32,
+    /// The address at which others reach it.
+    pub address: &'a str,
+}
+
+/// A range of a file whose stripes belong to nodes: stripe `i` of the file to that of target `cycle[i % cycle.len()]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct NodeStripes {
+    pub end: u64,
+    pub unit: u64,
+    pub cycle: Vec<u32>,
+}
+
+impl NodeStripes {
+    /// The shortest cycle with the longest stripes that gives the same owners.
+    fn shortest(mut self) -> NodeStripes {
+        let length = self.cycle.len();
+        let repeats =
+            |period: usize| self.cycle.iter().zip(self.cycle.iter().skip(period)).all(|(a, b)| a == b);
+        let period = (1..=length).find(|period| length.is_multiple_of(*period) && repeats(*period));
+        self.cycle.truncate(period.unwrap_or(length));
+        let runs = self.cycle.chunk_by(|one, other| one == other).map(<[u32]>::len);
+        let run = runs.reduce(greatest_common_divisor).unwrap_or(1).max(1);
+        if let Some(unit) = self.unit.checked_mul(run as u64) {
+            self.cycle = self.cycle.iter().step_by(run).copied().collect();
+            self.unit = unit;
+        }
+        self
+    }
+
+    /// Whether each target has one stripe of a cycle.
+    pub fn deals_in_turn(&self) -> bool {
+        let mut sorted = self.cycle.clone();
+        sorted.sort_unstable();
+        sorted.windows(2).all(|pair| pair.first() != pair.last())
+    }
+}
+
+fn greatest_common_divisor(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
+}
+
+/// The owners of the stripes of a file: nodes at the hosts where they lie. Stripes of hosts without a node are dealt to all
+/// nodes from number `turn` on. `None` if no node is at any of the hosts, if the answer makes no layout, or if the stripes are
+/// too short or too many.
+pub(super) fn near(
+    located: &Located,
+    nodes: &[TreeNode<'_>],
+    length: u64,
+    turn: usize,
+) -> Option<Vec<NodeStripes>> {
+    let (mut all, mut is_near, mut start) = (Vec::new(), false, 0);
+    for HostStripes { end, unit, hosts } in &located.components {
+        let end = end.unwrap_or(u64::MAX);
+        if end <= start || *unit < MIN_LOCATED_UNIT {
+            return None;
+        }
+        start = end;
+        let at_host = |host: &String| {
+            let near = nodes.iter().filter(|node| is_at(node.address, host));
+            near.map(|node| node.number).collect::<Vec<u32>>()
+        };
+        let at_hosts: Vec<_> = hosts.iter().map(at_host).collect();
+        let known = at_hosts.iter().any(|numbers| !numbers.is_empty());
+        is_near |= known;
+        // Nodes of one host take turns, and so do all nodes for stripes that are near none.
+        let each = |numbers: &Vec<u32>| if numbers.is_empty() { nodes.len() } else { numbers.len() };
+        let rounds = at_hosts.iter().map(each).max()?.min(MAX_CYCLE / at_hosts.len()).max(1);
+        let cycle = (0..rounds).flat_map(|round| {
+            at_hosts.iter().enumerate().map(move |(at, numbers)| {
+                match numbers.get(round % numbers.len().max(1)) {
+                    Some(number) => Some(*number),
+                    None => nodes.get((turn + round + at) % nodes.len().max(1)).map(|node| node.number),
+                }
+            })
+        });
+        let cycle = cycle.collect::<Option<Vec<u32>>>()?;
+        all.push(NodeStripes { end, unit: *unit, cycle }.shortest());
+        if end >= length {
+            break;
+        }
+    }
+    if !is_near || start < length {
+        return None;
+    }
+    let in_turn = matches!(&*all, [one] if one.deals_in_turn());
+    let mut begin = 0;
+    let mut stripes = |one: &NodeStripes| {
+        let range = begin..one.end.min(length);
+        begin = one.end;
+        range.end.saturating_sub(range.start).div_ceil(one.unit).saturating_add(1)
+    };
+    let count = all.iter().map(&mut stripes).fold(0, u64::saturating_add);
+    let entries = all.iter().map(|one| one.cycle.len()).sum::<usize>();
+    (in_turn || count <= MAX_STRIPES_IN_PLACE as u64 && entries <= MAX_CYCLE).then_some(all)
+}
+
+/// Whether a node is at a host: a name or an address, with or without the port of the node.
+fn is_at(address: &str, host: &str) -> bool {
+    let without_port = address.rsplit_once(':').map_or(address, |(name, _)| name);
+    let bare = |name: &str| name.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
+    address.eq_ignore_ascii_case(host) || !host.is_empty() && bare(without_port) == bare(host)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    const NODES: [TreeNode<'static>; 5] = [
+        TreeNode { number: 0, address: "oss0:7440" },
+        TreeNode { number: 1, address: "OSS1.site:7440" },
+        TreeNode { number: 2, address: "10.0.0.2:7440" },
+        TreeNode { number: 3, address: "[fd00::3]:7440" },
+        TreeNode { number: 7, address: "oss0:7441" },
+    ];
+
+    const UNIT: u64 = MIN_LOCATED_UNIT;
+
+    fn stripes(end: Option<u64>, unit: u64, hosts: &[&str]) -> HostStripes {
+        HostStripes { end, unit, hosts: hosts.iter().map(|host| (*host).to_owned()).collect() }
+    }
+
+    fn near_of(components: &[HostStripes], length: u64) -> Option<Vec<NodeStripes>> {
+        near(&Located { components: components.to_vec() }, &NODES, length, 3)
+    }
+
+    #[test]
+    fn nodes_are_found_by_name_and_by_address() {
+        let hosts = ["oss1.SITE", "10.0.0.2", "fd00::3", "oss0:7441"];
+        let found = near_of(&[stripes(None, UNIT, &hosts)], 1 << 50).unwrap();
+        assert_eq!(found, [NodeStripes { end: u64::MAX, unit: UNIT, cycle: vec![1, 2, 3, 7] }]);
+        assert!(found.first().unwrap().deals_in_turn());
+        for unknown in ["oss1", "10.0.0.20", "", "site", "7440"] {
+            assert_eq!(near_of(&[stripes(None, UNIT, &[unknown])], 9), None, "{unknown}");
+        }
+    }
+
+    #[test]
+    fn nodes_of_one_host_take_turns_and_all_nodes_share_the_rest() {
+        let found = near_of(&[stripes(None, UNIT, &["oss0", "10.0.0.2"])], 1 << 30).unwrap();
+        assert_eq!(found, [NodeStripes { end: u64::MAX, unit: UNIT, cycle: vec![0, 2, 7, 2] }]);
+        let found = near_of(&[stripes(None, UNIT, &["10.0.0.2", "elsewhere"])], 1 << 30).unwrap();
+        let of_others: Vec<u32> = found.first().unwrap().cycle.iter().skip(1).step_by(2).copied().collect();
+        assert_eq!(found.first().unwrap().cycle.len(), 10);
+        let mut sorted = of_others.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, [0, 1, 2, 3, 7], "{of_others:?}");
+    }
+
+    #[test]
+    fn cycles_are_as_short_as_can_be() {
+        let a = "oss1.site";
+        let b = "10.0.0.2";
+        let c = "fd00::3";
+        for (hosts, unit, cycle) in [
+            (&[a, b, a, b][..], UNIT, &[1, 2][..]),
+            (&[a, a, b, b], 2 * UNIT, &[1, 2]),
+            (&[a, a], 2 * UNIT, &[1]),
+            (&[a, a, b, b, b, b, c, c], 2 * UNIT, &[1, 2, 2, 3]),
+            (&[a, b, b], UNIT, &[1, 2, 2]),
+        ] {
+            let hosts: Vec<&str> = hosts.to_vec();
+            let found = near_of(&[stripes(None, UNIT, &hosts)], 1 << 30).unwrap();
+            // A cycle of one target has one stripe, whatever its unit.
+            let unit = if cycle.len() == 1 { UNIT } else { unit };
+            assert_eq!(found, [NodeStripes { end: u64::MAX, unit, cycle: cycle.to_vec() }], "{hosts:?}");
+        }
+    }
+
+    #[test]
+    fn what_makes_no_layout_is_left_out() {
+        let first = stripes(Some(UNIT), UNIT, &["10.0.0.2"]);
+        let two = [first.clone(), stripes(None, 4 * UNIT, &["oss1.site", "oss1.site", "fd00::3"])];
+        assert_eq!(near_of(&two, 1 << 30).unwrap().len(), 2);
+        assert_eq!(near_of(&two, 1).unwrap().len(), 1, "the second one has no bytes of the file");
+        assert_eq!(near_of(&two, 1 << 50), None, "too many stripes");
+        assert_eq!(near_of(std::slice::from_ref(&first), UNIT + 1), None, "it ends before the file");
+        assert_eq!(near_of(&[first.clone(), first], 2 * UNIT), None, "an empty component");
+        assert_eq!(near_of(&[stripes(None, UNIT - 1, &["10.0.0.2"])], 9), None, "stripes that are too short");
+        assert_eq!(near_of(&[stripes(None, UNIT, &[])], 9), None);
+        assert_eq!(near_of(&[], 0), None);
+    }
+}
