@@ -15,14 +15,22 @@ pub enum Access {
     Write,
 }
 
-/// The rules of permission.
+/// The rules of permission, for all namespaces.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Rules {
-    pub(crate) admin: Option<Principal>,
+pub struct Rules {
+    admin: Option<Principal>,
 }
 
 impl Rules {
-    pub(crate) fn is_administrator(&self, who: &Principal) -> bool {
+    /// The rules with a user who may do everything, in addition to `root` and `uid:0`.
+    #[must_use]
+    pub fn new(admin: Option<Principal>) -> Self {
+        Self { admin }
+    }
+
+    /// Whether `who` may do everything.
+    #[must_use]
+    pub fn is_administrator(&self, who: &Principal) -> bool {
         SUPERUSERS.contains(&who.as_str()) || self.admin.as_ref() == Some(who)
     }
 
@@ -30,20 +38,20 @@ impl Rules {
         who == owner || self.is_administrator(who)
     }
 
-    /// Returns `Denied` with `verb` unless `who` has this access to the file.
-    pub(crate) fn check(
-        &self,
-        who: &Principal,
-        file: &FileEntry,
-        access: Access,
-        verb: &'static str,
-    ) -> Result<()> {
+    /// Checks that `who` has this access to the file.
+    ///
+    /// # Errors
+    /// Returns [`Denied`](NamespaceError::Denied) with `verb`.
+    pub fn check(&self, who: &Principal, file: &FileEntry, access: Access, verb: &'static str) -> Result<()> {
         let allowed = self.is_administrator(who) || file.mode.allows(*who == file.owner, access);
         if allowed { Ok(()) } else { Err(denied(who, &file.path, verb)) }
     }
 
-    /// Returns `NotAdministrator` with `verb` unless `who` may do everything.
-    pub(crate) fn check_administrator(&self, who: &Principal, verb: &'static str) -> Result<()> {
+    /// Checks that `who` may do everything.
+    ///
+    /// # Errors
+    /// Returns [`NotAdministrator`](NamespaceError::NotAdministrator) with `verb`.
+    pub fn check_administrator(&self, who: &Principal, verb: &'static str) -> Result<()> {
         if self.is_administrator(who) {
             return Ok(());
         }
@@ -51,12 +59,15 @@ impl Rules {
     }
 
     /// Whether `who` may replace or remove a file of this owner and mode.
-    pub(crate) fn may_write(&self, who: &Principal, owner: &str, mode: Mode) -> bool {
+    pub fn may_write(&self, who: &Principal, owner: &str, mode: Mode) -> bool {
         self.is_administrator(who) || mode.allows(who.as_str() == owner, Access::Write)
     }
 
-    /// Returns `Denied` with `verb` unless `who` is `owner` or an administrator.
-    pub(crate) fn check_owner(
+    /// Checks that `who` is `owner` or an administrator.
+    ///
+    /// # Errors
+    /// Returns [`Denied`](NamespaceError::Denied) with `verb`.
+    pub fn check_owner(
         &self,
         who: &Principal,
         owner: &Principal,
@@ -68,7 +79,10 @@ impl Rules {
 
     /// Checks whether `who` may replace `file` by a file with `mode`. A replacement must not evade the rule that only
     /// the owner changes the mode.
-    pub(crate) fn check_replace(&self, who: &Principal, file: &FileEntry, mode: Option<Mode>) -> Result<()> {
+    ///
+    /// # Errors
+    /// Returns [`Denied`](NamespaceError::Denied).
+    pub fn check_replace(&self, who: &Principal, file: &FileEntry, mode: Option<Mode>) -> Result<()> {
         self.check(who, file, Access::Write, "replace")?;
         if mode.is_none_or(|mode| mode == file.mode) {
             return Ok(());

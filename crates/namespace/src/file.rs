@@ -136,3 +136,36 @@ impl ListEntry {
         }
     }
 }
+
+/// Number and size of files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Amount {
+    /// Number of files.
+    pub files: u64,
+    /// Total length of the files in bytes.
+    pub bytes: u64,
+    /// Time of the last commit among the files.
+    pub changed: SystemTime,
+    /// Whether the requested path is a directory, and not a file.
+    pub directory: bool,
+}
+
+/// Outcome of a move.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MoveOutcome {
+    /// The new path.
+    pub path: FilePath,
+    /// Number of files whose path changed.
+    pub files: u64,
+}
+
+/// A put in any state. Its objects have its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedPut {
+    /// The name of the objects.
+    pub id: FileId,
+    /// Numbers of the targets that may have one.
+    pub targets: Vec<u32>,
+    /// The file, if it is at a path. `None`: the put is in progress, or its objects are garbage.
+    pub file: Option<FileEntry>,
+}

@@ -22,12 +22,12 @@
 //! ```
 //! use std::time::Duration;
 //! use gristmill_namespace::{
-//!     Access, DirPath, FilePath, Namespace, NamespaceError, NewFile, Principal, TargetId,
+//!     Access, DirPath, FilePath, Namespace, NamespaceError, NewFile, Principal, SqliteNamespace, TargetId,
 //! };
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let dir = tempfile::tempdir()?;
-//! let namespace = Namespace::open(&dir.path().join("entry"))?;
+//! let namespace = SqliteNamespace::open(&dir.path().join("entry"))?;
 //! let target: TargetId = "00112233445566778899aabbccddeeff".parse()?;
 //! let number = namespace.join(&target, "10.0.0.7:7070", true)?;
 //!
@@ -56,48 +56,46 @@
 //! # }
 //! ```
 //!
-//! Everything is synchronous and safe to share between threads. A change that returned `Ok` is durable. Changes by many
-//! threads at once share one commit. Every size has a bound: see the constants.
+//! Everything is synchronous and safe to share between threads. Every size has a bound: see the constants.
+//!
+//! [`Namespace`] is the trait. [`SqliteNamespace`] keeps everything in one file of SQLite: a change that returned `Ok` is durable,
+//! and changes by many threads at once share one commit. [`MemoryNamespace`] forgets everything when it is dropped. The feature
+//! `suite` has the tests that each namespace passes (`namespace_suite!`).
 
 mod access;
 mod attached;
+mod checks;
 mod clock;
 mod error;
 mod file;
-mod garbage;
 mod ids;
-mod layout;
-mod listing;
-mod lock;
+mod limits;
+mod memory;
 mod mode;
-mod named_puts;
 mod namespace;
-mod owner;
 mod path;
+mod pending;
 mod principal;
-mod puts;
-mod readers;
-mod rows;
-mod schema;
-mod targets;
-mod tree;
-mod writer;
+mod sqlite;
+#[cfg(feature = "suite")]
+pub mod suite;
 
-pub use access::Access;
-pub use attached::{AttachedTree, MAX_SOURCE_BYTES, MAX_TREES};
+pub use access::{Access, Rules};
+pub use attached::AttachedTree;
 pub use error::{NamespaceError, PathConflict, Result};
-pub use file::{Attempt, CommitOutcome, FileEntry, Garbage, ListEntry, NewFile, TargetRecord};
-pub use garbage::{MAX_COLLECTED, MAX_GARBAGE_PAGE};
+pub use file::{
+    Amount, Attempt, CommitOutcome, FileEntry, Garbage, ListEntry, MoveOutcome, NamedPut, NewFile,
+    TargetRecord,
+};
 pub use ids::{FileId, TargetId};
-pub use layout::MAX_FILE_BYTES;
-pub use listing::MAX_LIST_PAGE;
+pub use limits::{
+    MAX_ADDRESS_BYTES, MAX_CHANGED_AT_ONCE, MAX_CLUSTER_TARGETS, MAX_COLLECTED, MAX_FILE_BYTES,
+    MAX_GARBAGE_PAGE, MAX_LEASE, MAX_LIST_PAGE, MAX_NAMED_PAGE, MAX_SOURCE_BYTES, MAX_TREES, MAX_UNFINISHED,
+};
+pub use memory::MemoryNamespace;
 pub use mode::{DEFAULT_MODE, Mode};
-pub use named_puts::{MAX_NAMED_PAGE, NamedPut};
-pub use namespace::{Namespace, NamespaceOptions};
+pub use namespace::Namespace;
 pub use path::{DirPath, FilePath, MAX_COMPONENT_BYTES, MAX_PATH_BYTES, PathFault};
+pub use pending::PendingChange;
 pub use principal::{MAX_PRINCIPAL_BYTES, Principal};
-pub use puts::{MAX_LEASE, MAX_UNFINISHED};
-pub use readers::READERS;
-pub use targets::{MAX_ADDRESS_BYTES, MAX_CLUSTER_TARGETS};
-pub use tree::{Amount, MAX_CHANGED_AT_ONCE, MoveOutcome};
-pub use writer::{MAX_GROUP, MAX_QUEUED, PendingChange};
+pub use sqlite::{MAX_GROUP, MAX_QUEUED, NamespaceOptions, READERS, SqliteNamespace};

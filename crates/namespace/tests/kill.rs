@@ -21,7 +21,7 @@ fn numbered(n: u64) -> (NewFile, u64, [u64; 2]) {
     (new, n * 3, [n, n + 9])
 }
 
-fn put(namespace: &Namespace, n: u64) -> FileId {
+fn put(namespace: &dyn Namespace, n: u64) -> FileId {
     let (new, length, versions) = numbered(n);
     let id = namespace.begin(&who("alice"), &new, MINUTE).unwrap();
     namespace.commit(&who("alice"), &id, length, &versions).unwrap().file.id

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Barrier;
 
 use cluster::{MINUTE, NO_TIME, cluster, file, open, path, who};
-use gristmill_namespace::{Access, Namespace, NamespaceError, READERS};
+use gristmill_namespace::{Access, Namespace, NamespaceError, NamespaceOptions, READERS, SqliteNamespace};
 
 #[test]
 fn commits_of_many_threads_are_all_kept() {
@@ -105,7 +105,7 @@ fn a_reader_sees_the_old_file_or_the_new_one() {
 #[test]
 fn only_one_handle_may_be_open() {
     let cluster = cluster();
-    let second = Namespace::open(cluster.dir.path()).unwrap_err();
+    let second = SqliteNamespace::open(cluster.dir.path()).unwrap_err();
     assert!(matches!(&second, NamespaceError::Locked { dir } if dir == cluster.dir.path()));
     assert!(!second.is_usage());
     cluster.put("alice", &file("/a")).unwrap();
@@ -146,7 +146,7 @@ fn sql(statement: &'static str) -> impl FnOnce(&Path) {
 #[test]
 fn a_database_of_another_format_is_refused() {
     let newer = changed(sql("PRAGMA user_version = 7"));
-    let error = Namespace::open(newer.path()).unwrap_err();
+    let error = SqliteNamespace::open(newer.path()).unwrap_err();
     assert!(matches!(error, NamespaceError::NewerFormat { found: 7, known: 6 }), "{error}");
     for (what, dir) in [
         ("text", changed(|file| std::fs::write(file, "no database at all\n".repeat(99)).unwrap())),
@@ -156,16 +156,16 @@ fn a_database_of_another_format_is_refused() {
         ("application", changed(sql("PRAGMA application_id = 7"))),
         ("foreign", changed(sql("PRAGMA application_id = 0; PRAGMA user_version = 0"))),
     ] {
-        let error = Namespace::open(dir.path()).unwrap_err();
+        let error = SqliteNamespace::open(dir.path()).unwrap_err();
         assert!(matches!(error, NamespaceError::Damaged { .. }), "{what}: {error}");
         assert!(!error.is_usage());
         // The refusal keeps no lock.
-        let again = Namespace::open(dir.path()).unwrap_err();
+        let again = SqliteNamespace::open(dir.path()).unwrap_err();
         assert!(matches!(again, NamespaceError::Damaged { .. }), "{what}: {again}");
     }
     // A crash during the creation of the database leaves an empty file.
     let empty = changed(|file| std::fs::write(file, "").unwrap());
-    assert_eq!(Namespace::open(empty.path()).unwrap().targets().unwrap(), []);
+    assert_eq!(SqliteNamespace::open(empty.path()).unwrap().targets().unwrap(), []);
 }
 
 #[test]
@@ -219,4 +219,17 @@ fn overwritten_pages_are_damage_and_no_panic() {
     assert!(matches!(look, Err(NamespaceError::Damaged { .. })));
     let begin = namespace.begin(&who("root"), &file("/a"), MINUTE);
     assert!(matches!(begin, Err(NamespaceError::Damaged { .. })));
+}
+
+#[test]
+fn reopening_renews_the_leases_of_puts() {
+    let cluster = cluster();
+    let (alice, new) = (who("alice"), file("/a"));
+    let expired = cluster.namespace.begin(&alice, &new, NO_TIME).unwrap();
+    let cluster::Cluster { namespace, dir } = cluster;
+    drop(namespace);
+    let renewed = NamespaceOptions { renew_leases: Some(MINUTE), ..NamespaceOptions::default() };
+    let namespace = SqliteNamespace::open_with(dir.path(), renewed).unwrap();
+    assert!(namespace.garbage(10).unwrap().is_empty());
+    namespace.commit(&alice, &expired, 0, &[0, 0]).unwrap();
 }

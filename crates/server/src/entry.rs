@@ -33,8 +33,8 @@ pub(crate) struct Search {
 
 impl Shared {
     /// The namespace. On other nodes, returns an error with the address of the entry node.
-    pub fn namespace(&self) -> Answer<&Namespace> {
-        self.namespace.as_ref().ok_or_else(|| {
+    pub fn namespace(&self) -> Answer<&dyn Namespace> {
+        self.namespace.as_deref().ok_or_else(|| {
             let entry = self.entry.as_deref().unwrap_or("the entry node");
             Refusal::new(
                 ErrorKind::Usage,

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use gristmill_namespace::Namespace;
+use gristmill_namespace::SqliteNamespace;
 use gristmill_store::{ObjectStore, write_atomic};
 use gristmill_wire::{Key, OBJECT_PREFIX};
 
@@ -24,7 +24,7 @@ pub(crate) fn check_entry(dir: &Path, store: &dyn ObjectStore) -> Result<(), Ser
     // A target from before this file existed has parts of files, and no names.
     let parts = || store.list(OBJECT_PREFIX, None, 1).map(|objects| !objects.is_empty());
     let failed = |source| ServerError::Store { target: dir.to_owned(), source };
-    let nameless = !Namespace::is_in(dir) && parts().map_err(failed)?;
+    let nameless = !SqliteNamespace::is_in(dir) && parts().map_err(failed)?;
     if known.is_none() && !nameless {
         return Ok(());
     }
@@ -42,7 +42,7 @@ pub(crate) fn check_entry(dir: &Path, store: &dyn ObjectStore) -> Result<(), Ser
 /// Returns [`ServerError::Usage`] with the right options if it did.
 pub(crate) fn check_joining(dir: &Path, key: &Key) -> Result<(), ServerError> {
     let usage = |why: &str| Err(ServerError::Usage(format!("{} {why}", dir.display())));
-    if Namespace::is_in(dir) {
+    if SqliteNamespace::is_in(dir) {
         return usage(
             "is the target of an entry node, with the names of its files: leave --join out, or give another --target",
         );

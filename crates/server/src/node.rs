@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use gristmill_namespace::{Namespace, NamespaceOptions, Principal};
+use gristmill_namespace::{Namespace, NamespaceOptions, Principal, SqliteNamespace};
 use gristmill_peers::{Peers, PeersOptions};
 use gristmill_runtime::Options;
 use gristmill_sources::RangeCache;
@@ -115,7 +115,8 @@ impl Node {
         }
         let admin = options.admin.as_deref().map(str::parse::<Principal>).transpose()?;
         let namespace = if entry {
-            Some(Namespace::open_with(&dir, NamespaceOptions { admin, renew_leases: Some(PUT_LEASE) })?)
+            let options = NamespaceOptions { admin, renew_leases: Some(PUT_LEASE) };
+            Some(Box::new(SqliteNamespace::open_with(&dir, options)?) as Box<dyn Namespace>)
         } else {
             None
         };

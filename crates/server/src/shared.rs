@@ -52,7 +52,7 @@ pub(crate) struct Shared {
     /// Address at which others reach this node.
     pub address: String,
     /// The namespace, on the entry node.
-    pub namespace: Option<Namespace>,
+    pub namespace: Option<Box<dyn Namespace>>,
     /// Attached trees that this node has open.
     pub trees: OpenTrees,
     /// The users of mounts for principals.

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use gristmill_namespace::{
     DirPath, FileId, FilePath, ListEntry, Mode, Namespace, NamespaceOptions, NewFile, Principal, Result,
-    TargetId,
+    SqliteNamespace, TargetId,
 };
 
 pub const MINUTE: Duration = Duration::from_secs(60);
 pub const NO_TIME: Duration = Duration::ZERO;
 
 pub struct Cluster {
-    pub namespace: Namespace,
+    pub namespace: SqliteNamespace,
     pub dir: tempfile::TempDir,
 }
 
@@ -27,9 +27,12 @@ pub fn cluster() -> Cluster {
 }
 
 /// Opens a namespace with `boss` as the administrator.
-pub fn open(dir: &Path) -> Namespace {
-    Namespace::open_with(dir, NamespaceOptions { admin: Some(who("boss")), ..NamespaceOptions::default() })
-        .unwrap()
+pub fn open(dir: &Path) -> SqliteNamespace {
+    SqliteNamespace::open_with(
+        dir,
+        NamespaceOptions { admin: Some(who("boss")), ..NamespaceOptions::default() },
+    )
+    .unwrap()
 }
 
 pub fn target(n: u32) -> TargetId {

@@ -2,25 +2,20 @@
 
 use rusqlite::{Connection, params};
 
-use crate::attached::{tree_below, tree_names, trees_from};
-use crate::owner::not_found;
+use super::SqliteNamespace;
+use super::owner::not_found;
+use super::rows::{COLUMNS, Row, wrong_type};
+use super::trees::{tree_below, tree_names, trees_from};
 use crate::path::{AFTER_SEPARATOR, SEPARATOR, check_name};
-use crate::rows::{COLUMNS, Row, wrong_type};
-use crate::{Access, DirPath, FileEntry, FilePath, ListEntry, Namespace, NamespaceError, Principal, Result};
-
-/// Most names in one answer of [`Namespace::list`].
-pub const MAX_LIST_PAGE: usize = 1_000;
+use crate::{
+    Access, DirPath, FileEntry, FilePath, ListEntry, MAX_LIST_PAGE, NamespaceError, Principal, Result,
+};
 
 /// Position of the path in [`COLUMNS`].
 const PATH: usize = 3;
 
-impl Namespace {
-    /// Returns the file at `path`, if `who` has this access to it.
-    ///
-    /// # Errors
-    /// Returns [`NotFound`](NamespaceError::NotFound), [`Denied`](NamespaceError::Denied) (also if `who` may not read
-    /// the file), or a failure of the system.
-    pub fn lookup(&self, who: &Principal, path: &FilePath, access: Access) -> Result<FileEntry> {
+impl SqliteNamespace {
+    pub(super) fn lookup(&self, who: &Principal, path: &FilePath, access: Access) -> Result<FileEntry> {
         let row = self.readers.with(|connection| Row::at(connection, path))?;
         let file = row.ok_or_else(|| not_found(path))?.entry()?;
         let verb = match access {
@@ -31,14 +26,7 @@ impl Namespace {
         Ok(file)
     }
 
-    /// Returns up to `limit` names in `dir` (at most [`MAX_LIST_PAGE`]) after the name `after`: one level, in bytewise
-    /// order. An empty answer is the end. An attached tree is listed as a directory. Directories have no
-    /// permissions: all users see all names.
-    ///
-    /// # Errors
-    /// Returns [`NotFound`](NamespaceError::NotFound) if no file and no tree lies in `dir`, unless it is `/`;
-    /// [`InvalidPath`](NamespaceError::InvalidPath) if `after` is not a valid name; or a failure of the system.
-    pub fn list(&self, dir: &DirPath, after: Option<&str>, limit: usize) -> Result<Vec<ListEntry>> {
+    pub(super) fn list(&self, dir: &DirPath, after: Option<&str>, limit: usize) -> Result<Vec<ListEntry>> {
         after.map_or(Ok(()), check_name)?;
         let limit = limit.min(MAX_LIST_PAGE);
         self.readers.with(|connection| {
@@ -56,14 +44,12 @@ impl Namespace {
         })
     }
 
-    /// Returns up to `limit` files on all levels below `dir` (at most [`MAX_LIST_PAGE`]) after the path `after` below it, in
-    /// bytewise order of the lists of their names. An empty answer is the end. An attached tree is listed as a directory, by
-    /// its path below `dir`, without its files. Directories have no permissions: all users see all names.
-    ///
-    /// # Errors
-    /// Returns [`NotFound`](NamespaceError::NotFound) if no file and no tree lies in `dir`, unless it is `/`;
-    /// [`InvalidPath`](NamespaceError::InvalidPath) if `after` is not a path below a directory; or a failure of the system.
-    pub fn list_below(&self, dir: &DirPath, after: Option<&str>, limit: usize) -> Result<Vec<ListEntry>> {
+    pub(super) fn list_below(
+        &self,
+        dir: &DirPath,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<ListEntry>> {
         let limit = limit.min(MAX_LIST_PAGE);
         let start = match after {
             // Of a path that follows directly, the key has the lowest character more.
@@ -161,7 +147,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::schema;
+    use crate::sqlite::schema;
 
     #[test]
     fn a_page_is_a_range_of_the_index_and_needs_no_sorting() {

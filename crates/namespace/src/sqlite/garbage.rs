@@ -1,29 +1,16 @@
 //! Garbage: the objects of files and puts that do not exist any more.
 
+use rusqlite::{Connection, params};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use rusqlite::{Connection, params};
+use super::SqliteNamespace;
+use super::rows::{numbers_from_bytes, stored_value, wrong_type};
+use crate::checks::check_lease;
+use crate::{FileId, Garbage, MAX_COLLECTED, MAX_GARBAGE_PAGE, NamespaceError, Result, clock};
 
-use crate::puts::check_lease;
-use crate::rows::{numbers_from_bytes, stored_value, wrong_type};
-use crate::{FileId, Garbage, Namespace, NamespaceError, Result, clock};
-
-/// Most garbage in one answer of [`Namespace::garbage`], and most expired attempts or held files that one call makes
-/// garbage.
-pub const MAX_GARBAGE_PAGE: usize = 1_000;
-/// Most ids in one call of [`Namespace::forget_collected`].
-pub const MAX_COLLECTED: usize = 10_000;
-
-impl Namespace {
-    /// Returns up to `limit` pieces of garbage, at most [`MAX_GARBAGE_PAGE`]. First it makes attempts with an expired
-    /// lease garbage, and also files that [`forget_collected`](Self::forget_collected) held until now. Each call
-    /// continues after the last one, and starts over at the end. So garbage on a target that is down does not hide
-    /// other garbage.
-    ///
-    /// # Errors
-    /// Returns a failure of the system.
-    pub fn garbage(&self, limit: usize) -> Result<Vec<Garbage>> {
+impl SqliteNamespace {
+    pub(super) fn garbage(&self, limit: usize) -> Result<Vec<Garbage>> {
         let limit = limit.min(MAX_GARBAGE_PAGE);
         let garbage_cursor = self.garbage_cursor.clone();
         self.writer.call(move |connection| {
@@ -46,16 +33,7 @@ impl Namespace {
         })
     }
 
-    /// Forgets garbage whose objects were removed from all its targets. An id that is not garbage has no effect.
-    ///
-    /// `writable` is the time after the beginning of a put in which its objects may be written, because a client may
-    /// still have the permission. Garbage that is collected before is returned as garbage once more after that time, in
-    /// case its objects were written again.
-    ///
-    /// # Errors
-    /// Returns [`TooMany`](NamespaceError::TooMany) for too many ids, [`Invalid`](NamespaceError::Invalid) if
-    /// `writable` is above [`MAX_LEASE`](crate::MAX_LEASE), or a failure of the system.
-    pub fn forget_collected(&self, ids: &[FileId], writable: Duration) -> Result<()> {
+    pub(super) fn forget_collected(&self, ids: &[FileId], writable: Duration) -> Result<()> {
         if ids.len() > MAX_COLLECTED {
             return Err(NamespaceError::TooMany { what: "ids in one call", limit: MAX_COLLECTED as u64 });
         }
@@ -64,10 +42,11 @@ impl Namespace {
         let writable = i64::try_from(writable.as_nanos()).unwrap_or(i64::MAX);
         self.writer.call(move |connection| {
             let now = clock::now();
-            // A put began before its commit and before now. So the end computed from these times is never too early.
+            // A put began before its commit and before now, and the two clocks may differ. So the earlier of these times counts, and
+            // the end that is computed from it is never too early.
             let mut forget = connection.prepare_cached(
                 "DELETE FROM files WHERE id = ?1 AND state = 2
-                 AND (lease IS NOT NULL OR ifnull(created, ?2) <= ?2 - ?3)",
+                 AND (lease IS NOT NULL OR min(ifnull(created, ?2), ?2) <= ?2 - ?3)",
             )?;
             let mut hold = connection.prepare_cached(
                 "UPDATE files SET state = 3, lease = min(ifnull(created, ?2), ?2) + ?3

@@ -1,13 +1,11 @@
 //! Operations on whole files and directories: move, removal and usage.
-#![allow(clippy::unwrap_used, reason = "a test: a panic is a failure")]
 
-mod cluster;
+use super::Make;
+use super::cluster::{Cluster, cluster, file, file_with_mode, path, who};
+use crate::{Access, MAX_PATH_BYTES, NamespaceError};
 
-use cluster::{Cluster, cluster, file, file_with_mode, path, who};
-use gristmill_namespace::{Access, MAX_PATH_BYTES, NamespaceError};
-
-fn filled(paths: &[&str]) -> Cluster {
-    let cluster = cluster();
+fn filled(make: Make<'_>, paths: &[&str]) -> Cluster {
+    let cluster = cluster(make);
     for path in paths {
         cluster.put("alice", &file(path)).unwrap();
     }
@@ -18,9 +16,8 @@ fn moved(cluster: &Cluster, name: &str, from: &str, to: &str) -> Result<String, 
     cluster.namespace.rename(&who(name), from, to).map(|moved| format!("{} {}", moved.path, moved.files))
 }
 
-#[test]
-fn a_moved_directory_keeps_its_files_after_a_restart() {
-    let cluster = filled(&["/a/x", "/a/b/y", "/a-b/z", "/a.c"]);
+pub fn a_moved_directory_keeps_its_files_after_a_restart(make: Make<'_>) {
+    let cluster = filled(make, &["/a/x", "/a/b/y", "/a-b/z", "/a.c"]);
     let before = cluster.namespace.lookup(&who("alice"), &path("/a/b/y"), Access::Read).unwrap();
     assert_eq!(moved(&cluster, "alice", "/a", "/ü/new").unwrap(), "/ü/new 2");
     let cluster = cluster.reopen();
@@ -33,9 +30,8 @@ fn a_moved_directory_keeps_its_files_after_a_restart() {
     assert_eq!(cluster.garbage(), []);
 }
 
-#[test]
-fn files_move_into_directories_and_over_files() {
-    let cluster = filled(&["/a", "/b", "/d/e/f"]);
+pub fn files_move_into_directories_and_over_files(make: Make<'_>) {
+    let cluster = filled(make, &["/a", "/b", "/d/e/f"]);
     let old = cluster.namespace.lookup(&who("alice"), &path("/b"), Access::Read).unwrap().id;
     assert_eq!(moved(&cluster, "alice", "/a", "/b").unwrap(), "/b 1");
     assert_eq!(cluster.garbage(), [old]);
@@ -49,9 +45,8 @@ fn files_move_into_directories_and_over_files() {
     assert_eq!(cluster.names("/", None, 10).unwrap(), ["d/", "f"]);
 }
 
-#[test]
-fn one_denied_file_prevents_the_whole_change() {
-    let cluster = filled(&["/d/mine"]);
+pub fn one_denied_file_prevents_the_whole_change(make: Make<'_>) {
+    let cluster = filled(make, &["/d/mine"]);
     cluster.put("alice", &file_with_mode("/d/open", "666")).unwrap();
     for error in [
         moved(&cluster, "bob", "/d", "/x").unwrap_err(),
@@ -72,9 +67,8 @@ fn one_denied_file_prevents_the_whole_change() {
     assert!(cluster.namespace.remove_all(&who("alice"), "/").unwrap_err().is_usage());
 }
 
-#[test]
-fn usage_counts_only_files_below_the_directory() {
-    let cluster = filled(&["/a/x", "/a/b/y", "/a-b/z"]);
+pub fn usage_counts_only_files_below_the_directory(make: Make<'_>) {
+    let cluster = filled(make, &["/a/x", "/a/b/y", "/a-b/z"]);
     let amount = |path: &str| cluster.namespace.usage(path).map(|all| (all.files, all.bytes, all.directory));
     assert_eq!(amount("/a").unwrap(), (2, 200, true));
     assert_eq!(amount("/").unwrap(), (3, 300, true));
@@ -84,10 +78,9 @@ fn usage_counts_only_files_below_the_directory() {
     }
 }
 
-#[test]
-fn a_move_to_too_long_paths_is_refused() {
+pub fn a_move_to_too_long_paths_is_refused(make: Make<'_>) {
     let deep = format!("/a{}/f", "/abcdefg".repeat(500));
-    let cluster = filled(&[&deep]);
+    let cluster = filled(make, &[&deep]);
     let longest = "b".repeat(MAX_PATH_BYTES - deep.len() + 1);
     assert!(longest.len() < 255);
     let too_long = moved(&cluster, "alice", "/a", &format!("/{longest}b"));

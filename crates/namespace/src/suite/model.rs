@@ -1,14 +1,13 @@
 //! Random operations against a model in memory.
-#![allow(clippy::unwrap_used, reason = "a test: a panic is a failure")]
-
-mod cluster;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::discriminant;
 
-use cluster::{Cluster, MINUTE, NO_TIME, cluster, file, mode, path, who};
-use gristmill_namespace::{Access, FileId, FilePath, NamespaceError, NewFile, PathConflict};
+use super::Make;
+use super::cluster::{Cluster, MINUTE, NO_TIME, cluster, file, mode, path, who};
+use crate::{Access, FileId, FilePath, NamespaceError, NewFile, PathConflict};
 use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 
 const PATHS: [&str; 9] = ["/a", "/a/b", "/a/b/c", "/a-b", "/a/b.c", "/b", "/a/c", "/a!/b", "/b/a/d"];
 const USERS: [&str; 3] = ["alice", "bob", "root"];
@@ -261,12 +260,11 @@ fn step(cluster: &Cluster, model: &mut Model, op: &Op) -> Result<(), TestCaseErr
     Ok(())
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn the_namespace_agrees_with_the_model(ops in prop::collection::vec(op(), 1..60)) {
-        let mut cluster = cluster();
+/// Random operations have the outcome that a model in memory has.
+pub fn the_namespace_agrees_with_the_model(make: Make<'_>) {
+    let config = ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() };
+    let run = |ops: Vec<Op>| {
+        let mut cluster = cluster(make);
         let mut model = Model::default();
         for op in &ops {
             if matches!(op, Op::Reopen) {
@@ -280,5 +278,8 @@ proptest! {
             let expected = model.files.get(at);
             prop_assert_eq!(found.map(|file| file.id), expected.map(|file| file.id.clone()));
         }
-    }
+        Ok(())
+    };
+    let done = TestRunner::new(config).run(&prop::collection::vec(op(), 1..60), run);
+    done.unwrap_or_else(|error| panic!("{error}"));
 }

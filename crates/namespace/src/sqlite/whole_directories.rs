@@ -1,57 +1,22 @@
 //! Operations on whole files and directories: move, removal and usage.
 
+use rusqlite::{Connection, params};
 use std::time::SystemTime;
 
-use rusqlite::{Connection, params};
-
-use crate::access::Rules;
-use crate::attached::{check_no_trees, tree_of};
-use crate::listing::{directory_exists, file_above};
-use crate::owner::not_found;
-use crate::puts::{check_destination, discard};
-use crate::rows::{Row, from_nanos, stored_value, wrong_type};
+use super::SqliteNamespace;
+use super::listing::{directory_exists, file_above};
+use super::owner::not_found;
+use super::puts::{check_destination, discard};
+use super::rows::{Row, stored_value, wrong_type};
+use super::trees::{check_no_trees, tree_of};
+use crate::clock::from_nanos;
 use crate::{
-    Access, DirPath, FilePath, MAX_PATH_BYTES, Mode, Namespace, NamespaceError, PathConflict, PathFault,
-    Principal, Result,
+    Access, Amount, DirPath, FilePath, MAX_CHANGED_AT_ONCE, MAX_PATH_BYTES, Mode, MoveOutcome,
+    NamespaceError, PathConflict, PathFault, Principal, Result, Rules,
 };
 
-/// Most files that one call moves or removes, because all other changes wait meanwhile.
-pub const MAX_CHANGED_AT_ONCE: u64 = 500_000;
-
-/// Number and size of files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Amount {
-    /// Number of files.
-    pub files: u64,
-    /// Total length of the files in bytes.
-    pub bytes: u64,
-    /// Time of the last commit among the files.
-    pub changed: SystemTime,
-    /// Whether the requested path is a directory, and not a file.
-    pub directory: bool,
-}
-
-/// Outcome of a move.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MoveOutcome {
-    /// The new path.
-    pub path: FilePath,
-    /// Number of files whose path changed.
-    pub files: u64,
-}
-
-impl Namespace {
-    /// Moves a file, or all files of a directory, to another path, in one step. `from` and `to` are read as `mv` reads
-    /// them. A path that ends with a slash is a directory. If `to` is an existing directory or ends with a slash, the
-    /// source gets its old name in that directory. A file replaces another file. Owners and modes stay.
-    ///
-    /// # Errors
-    /// Returns [`NotFound`](NamespaceError::NotFound); [`Denied`](NamespaceError::Denied) unless `who` may write every
-    /// moved file and the replaced file; [`Conflict`](NamespaceError::Conflict), also if `to` would be a directory that
-    /// has files already; [`Invalid`](NamespaceError::Invalid) for a move of a directory into itself or to the path of
-    /// a file, and if `from` and `to` are the same; [`InvalidPath`](NamespaceError::InvalidPath), also if a new path is
-    /// too long; [`TooMany`](NamespaceError::TooMany) for too many files; or a failure of the system.
-    pub fn rename(&self, who: &Principal, from: &str, to: &str) -> Result<MoveOutcome> {
+impl SqliteNamespace {
+    pub(super) fn rename(&self, who: &Principal, from: &str, to: &str) -> Result<MoveOutcome> {
         let source = DirPath::parse(from)?;
         if source.is_root() {
             return Err(NamespaceError::invalid("/ is not moved", "name a file or a directory in it"));
@@ -93,13 +58,7 @@ impl Namespace {
         })
     }
 
-    /// Removes a file, or all files of a directory, in one step. They become garbage.
-    ///
-    /// # Errors
-    /// Returns [`NotFound`](NamespaceError::NotFound); [`Denied`](NamespaceError::Denied) without any removal unless
-    /// `who` may write every file; [`Invalid`](NamespaceError::Invalid) for the root;
-    /// [`TooMany`](NamespaceError::TooMany) for too many files; or a failure of the system.
-    pub fn remove_all(&self, who: &Principal, path: &str) -> Result<Amount> {
+    pub(super) fn remove_all(&self, who: &Principal, path: &str) -> Result<Amount> {
         let dir = DirPath::parse(path)?;
         if dir.is_root() {
             return Err(NamespaceError::invalid(
@@ -135,11 +94,7 @@ impl Namespace {
         })
     }
 
-    /// Returns the size of a file, or of all files of a directory. All users may ask.
-    ///
-    /// # Errors
-    /// Returns [`NotFound`](NamespaceError::NotFound), unless the path is `/`; or a failure of the system.
-    pub fn usage(&self, path: &str) -> Result<Amount> {
+    pub(super) fn usage(&self, path: &str) -> Result<Amount> {
         let dir = DirPath::parse(path)?;
         self.readers.with(|connection| {
             if !path.ends_with('/')

@@ -1,24 +1,21 @@
 //! Lists of directories in pages.
-#![allow(clippy::unwrap_used, reason = "a test: a panic is a failure")]
 
-mod cluster;
+use super::Make;
+use super::cluster::{Cluster, cluster, file, path, who};
+use crate::{Access, DirPath, MAX_LIST_PAGE, Mode, NamespaceError};
 
-use cluster::{Cluster, cluster, file, path, who};
-use gristmill_namespace::{Access, DirPath, MAX_LIST_PAGE, Mode, NamespaceError};
-
-fn with_files(paths: &[&str]) -> Cluster {
-    let cluster = cluster();
+fn with_files(make: Make<'_>, paths: &[&str]) -> Cluster {
+    let cluster = cluster(make);
     for at in paths {
         cluster.put("alice", &file(at)).unwrap();
     }
     cluster
 }
 
-#[test]
-fn one_level_is_listed_in_the_order_of_names() {
+pub fn one_level_is_listed_in_the_order_of_names(make: Make<'_>) {
     // `-`, `.` and space come before `/`, so whole paths have another order than names.
     let cluster =
-        with_files(&["/a-b", "/a/x", "/a/y/z", "/a.c", "/a b", "/b", "/a/x-1/q", "/ä", "/B/b", "/a0"]);
+        with_files(make, &["/a-b", "/a/x", "/a/y/z", "/a.c", "/a b", "/b", "/a/x-1/q", "/ä", "/B/b", "/a0"]);
     let top = ["B/", "a/", "a b", "a-b", "a.c", "a0", "b", "ä"];
     assert_eq!(cluster.names("/", None, 100).unwrap(), top);
     assert_eq!(cluster.names("/a", None, 100).unwrap(), ["x", "x-1/", "y/"]);
@@ -41,9 +38,8 @@ fn one_level_is_listed_in_the_order_of_names() {
     assert_eq!(cluster.names("/", None, 0).unwrap(), [""; 0]);
 }
 
-#[test]
-fn all_levels_are_listed_in_pages() {
-    let cluster = with_files(&["/a/x", "/a/y/z", "/a/y-1", "/a/y/0/1", "/ab", "/a.c/d", "/a/t-0"]);
+pub fn all_levels_are_listed_in_pages(make: Make<'_>) {
+    let cluster = with_files(make, &["/a/x", "/a/y/z", "/a/y-1", "/a/y/0/1", "/ab", "/a.c/d", "/a/t-0"]);
     let tree = cluster.namespace.attach(&who("boss"), &path("/a/t/u"), "{}", Mode::new(0o444).unwrap());
     tree.unwrap();
     let pages = |dir: &str, limit: usize| {
@@ -72,17 +68,15 @@ fn all_levels_are_listed_in_pages() {
     }
 }
 
-#[test]
-fn a_file_in_a_list_is_what_lookup_finds() {
-    let cluster = with_files(&["/d/a"]);
+pub fn a_file_in_a_list_is_what_lookup_finds(make: Make<'_>) {
+    let cluster = with_files(make, &["/d/a"]);
     let listed = cluster.namespace.list(&DirPath::parse("/d").unwrap(), None, 10).unwrap();
     let found = cluster.namespace.lookup(&who("bob"), &path("/d/a"), Access::Read).unwrap();
-    assert_eq!(listed, [gristmill_namespace::ListEntry::File(found)]);
+    assert_eq!(listed, [crate::ListEntry::File(found)]);
 }
 
-#[test]
-fn a_directory_is_there_while_a_file_lies_in_it() {
-    let cluster = with_files(&["/d/e/a"]);
+pub fn a_directory_is_there_while_a_file_lies_in_it(make: Make<'_>) {
+    let cluster = with_files(make, &["/d/e/a"]);
     let missing = |dir: &str, after| match cluster.names(dir, after, 10) {
         Err(NamespaceError::NotFound { path }) => path == dir,
         other => other.map(|_| false).unwrap(),
@@ -100,9 +94,8 @@ fn a_directory_is_there_while_a_file_lies_in_it() {
     assert!(matches!(again, Err(NamespaceError::NotFound { .. })));
 }
 
-#[test]
-fn an_invalid_name_to_list_after_is_refused() {
-    let cluster = with_files(&["/d/a"]);
+pub fn an_invalid_name_to_list_after_is_refused(make: Make<'_>) {
+    let cluster = with_files(make, &["/d/a"]);
     for bad in ["", "a/b", "/", "..", "d\u{1}", "d\u{1}a"] {
         assert!(
             matches!(cluster.names("/", Some(bad), 10), Err(NamespaceError::InvalidPath { .. })),
@@ -111,9 +104,8 @@ fn an_invalid_name_to_list_after_is_refused() {
     }
 }
 
-#[test]
-fn a_page_has_its_bound() {
-    let cluster = cluster();
+pub fn a_page_has_its_bound(make: Make<'_>) {
+    let cluster = cluster(make);
     let count = MAX_LIST_PAGE + 5;
     std::thread::scope(|scope| {
         for part in 0..8 {

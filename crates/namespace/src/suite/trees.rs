@@ -1,10 +1,8 @@
 //! Attached trees: their place among files, and who may change them.
-#![allow(clippy::unwrap_used, reason = "a test: a panic is a failure")]
 
-mod cluster;
-
-use cluster::{Cluster, cluster, file, mode, path, who};
-use gristmill_namespace::{Access, DirPath, MAX_SOURCE_BYTES, MAX_TREES, NamespaceError, PathConflict};
+use super::Make;
+use super::cluster::{Cluster, MINUTE, cluster, file, mode, path, who};
+use crate::{Access, DirPath, MAX_SOURCE_BYTES, MAX_TREES, NamespaceError, PathConflict};
 
 fn attach(cluster: &Cluster, at: &str) -> Result<(), NamespaceError> {
     cluster.namespace.attach(&who("boss"), &path(at), "s3://bucket", mode("440"))
@@ -17,9 +15,8 @@ fn conflict(result: Result<impl std::fmt::Debug, NamespaceError>) -> PathConflic
     }
 }
 
-#[test]
-fn a_tree_stays_attached_after_a_restart() {
-    let cluster = cluster();
+pub fn a_tree_stays_attached_after_a_restart(make: Make<'_>) {
+    let cluster = cluster(make);
     attach(&cluster, "/b").unwrap();
     attach(&cluster, "/a/deep/tree").unwrap();
     let cluster = cluster.reopen();
@@ -36,9 +33,8 @@ fn a_tree_stays_attached_after_a_restart() {
     assert_eq!(cluster.reopen().namespace.trees().unwrap().len(), 1);
 }
 
-#[test]
-fn a_path_belongs_to_the_tree_at_it_or_above_it() {
-    let cluster = cluster();
+pub fn a_path_belongs_to_the_tree_at_it_or_above_it(make: Make<'_>) {
+    let cluster = cluster(make);
     for at in ["/a/b", "/a-b", "/a/b.c", "/z"] {
         attach(&cluster, at).unwrap();
     }
@@ -56,9 +52,8 @@ fn a_path_belongs_to_the_tree_at_it_or_above_it() {
     }
 }
 
-#[test]
-fn trees_are_listed_as_directories_page_by_page() {
-    let cluster = cluster();
+pub fn trees_are_listed_as_directories_page_by_page(make: Make<'_>) {
+    let cluster = cluster(make);
     for at in ["/b/tree", "/c", "/e"] {
         attach(&cluster, at).unwrap();
     }
@@ -82,9 +77,8 @@ fn trees_are_listed_as_directories_page_by_page() {
     assert_eq!((amount.files, amount.directory), (0, true));
 }
 
-#[test]
-fn trees_and_files_do_not_share_paths() {
-    let cluster = cluster();
+pub fn trees_and_files_do_not_share_paths(make: Make<'_>) {
+    let cluster = cluster(make);
     for at in ["/file", "/dir/x"] {
         cluster.put("alice", &file(at)).unwrap();
     }
@@ -111,10 +105,9 @@ fn trees_and_files_do_not_share_paths() {
     assert!(cluster.namespace.rename(&who("alice"), "/dir", "/t").is_ok(), "/t/dir is beside the tree");
 }
 
-#[test]
-fn a_put_that_began_before_its_path_was_attached_is_not_committed() {
-    let cluster = cluster();
-    let id = cluster.namespace.begin(&who("alice"), &file("/t/x"), cluster::MINUTE).unwrap();
+pub fn a_put_that_began_before_its_path_was_attached_is_not_committed(make: Make<'_>) {
+    let cluster = cluster(make);
+    let id = cluster.namespace.begin(&who("alice"), &file("/t/x"), MINUTE).unwrap();
     attach(&cluster, "/t").unwrap();
     let refused = cluster.namespace.commit(&who("alice"), &id, 100, &[1, 1]);
     assert_eq!(conflict(refused), PathConflict::InTree(path("/t")));
@@ -122,9 +115,8 @@ fn a_put_that_began_before_its_path_was_attached_is_not_committed() {
     cluster.namespace.commit(&who("alice"), &id, 100, &[1, 1]).unwrap();
 }
 
-#[test]
-fn only_administrators_change_trees_and_the_mode_says_who_reads_them() {
-    let cluster = cluster();
+pub fn only_administrators_change_trees_and_the_mode_says_who_reads_them(make: Make<'_>) {
+    let cluster = cluster(make);
     let refused = cluster.namespace.attach(&who("alice"), &path("/t"), "", mode("444"));
     assert!(matches!(refused, Err(NamespaceError::NotAdministrator { .. })));
     attach(&cluster, "/t").unwrap();
@@ -140,9 +132,8 @@ fn only_administrators_change_trees_and_the_mode_says_who_reads_them() {
     assert!(matches!(error, NamespaceError::NotFound { .. }));
 }
 
-#[test]
-fn trees_have_bounds() {
-    let cluster = cluster();
+pub fn trees_have_bounds(make: Make<'_>) {
+    let cluster = cluster(make);
     let long = "x".repeat(MAX_SOURCE_BYTES + 1);
     assert!(cluster.namespace.attach(&who("boss"), &path("/t"), &long, mode("444")).unwrap_err().is_usage());
     for n in 0..MAX_TREES {

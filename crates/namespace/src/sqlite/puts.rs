@@ -1,46 +1,22 @@
 //! Puts: their beginning, leases, commits and ends.
 
+use rusqlite::{Connection, params};
 use std::time::{Duration, SystemTime};
 
-use rusqlite::{Connection, params};
-
-use crate::access::Rules;
-use crate::attached::tree_of;
-use crate::layout::{MAX_FILE_BYTES, check_layout};
-use crate::listing::{directory_exists, file_above};
-use crate::rows::{Row, number_bytes, stored_value, to_nanos, version_bytes};
-use crate::targets::{MAX_CLUSTER_TARGETS, check_targets};
-use crate::writer::PendingChange;
+use super::listing::{directory_exists, file_above};
+use super::rows::{Row, number_bytes, stored_value, version_bytes};
+use super::targets::check_targets;
+use super::trees::tree_of;
+use super::{SqliteNamespace, schema};
+use crate::checks::{check_layout, check_lease, check_length};
+use crate::clock::{lease_end, to_nanos};
 use crate::{
-    Attempt, CommitOutcome, DirPath, FileEntry, FileId, FilePath, Mode, Namespace, NamespaceError, NewFile,
-    PathConflict, Principal, Result, clock, schema,
+    Attempt, CommitOutcome, DirPath, FileEntry, FileId, FilePath, MAX_UNFINISHED, Mode, NamespaceError,
+    NewFile, PathConflict, PendingChange, Principal, Result, Rules,
 };
 
-/// Longest lease of a put in progress.
-pub const MAX_LEASE: Duration = Duration::from_secs(30 * 24 * 3600);
-/// Most puts of a user that are in progress, or were abandoned and are not collected yet.
-pub const MAX_UNFINISHED: u32 = 16_384;
-
-impl Namespace {
-    /// Begins a put of a file. Nothing is visible at the path before [`commit`](Self::commit). If the lease is not
-    /// renewed in time, the attempt becomes garbage. Leases follow the clock of the system.
-    ///
-    /// # Errors
-    /// Returns [`Denied`](NamespaceError::Denied) if there is a file at the path that `who` may not write, or if its
-    /// mode would change and `who` is not the owner; [`Conflict`](NamespaceError::Conflict);
-    /// [`UnknownTarget`](NamespaceError::UnknownTarget); [`TooMany`](NamespaceError::TooMany) for too many targets;
-    /// [`Invalid`](NamespaceError::Invalid) for no targets, a target that is named twice, a unit or record of 0 or
-    /// above [`MAX_FILE_BYTES`], a `first` after the last target, or a lease above [`MAX_LEASE`];
-    /// [`TooManyPuts`](NamespaceError::TooManyPuts); or a failure of the system.
-    pub fn begin(&self, who: &Principal, file: &NewFile, lease: Duration) -> Result<FileId> {
-        self.queue_begin(who, file, lease)?.wait()
-    }
-
-    /// [`begin`](Self::begin) without a wait, so that many puts share commits.
-    ///
-    /// # Errors
-    /// Returns some of the errors of [`begin`](Self::begin) at once. [`PendingChange::wait`] returns the others.
-    pub fn queue_begin(
+impl SqliteNamespace {
+    pub(super) fn queue_begin(
         &self,
         who: &Principal,
         file: &NewFile,
@@ -76,13 +52,7 @@ impl Namespace {
         })
     }
 
-    /// Sets the lease of an attempt, counted from now.
-    ///
-    /// # Errors
-    /// Returns [`UnknownAttempt`](NamespaceError::UnknownAttempt), also if it is committed or its lease expired;
-    /// [`Denied`](NamespaceError::Denied) if another user began it;
-    /// [`Invalid`](NamespaceError::Invalid) for a lease above [`MAX_LEASE`]; or a failure of the system.
-    pub fn renew(&self, who: &Principal, id: &FileId, lease: Duration) -> Result<()> {
+    pub(super) fn renew(&self, who: &Principal, id: &FileId, lease: Duration) -> Result<()> {
         check_lease(lease)?;
         let (rules, who, id) = (self.rules.clone(), who.clone(), id.clone());
         self.writer.call(move |connection| {
@@ -98,69 +68,26 @@ impl Namespace {
         })
     }
 
-    /// Returns the put that [`begin`](Self::begin) stored, as long as [`commit`](Self::commit) knows it.
-    ///
-    /// # Errors
-    /// Returns [`UnknownAttempt`](NamespaceError::UnknownAttempt), or a failure of the system.
-    pub fn attempt(&self, id: &FileId) -> Result<Attempt> {
+    pub(super) fn attempt(&self, id: &FileId) -> Result<Attempt> {
         let row = self.readers.with(|connection| Row::find(connection, id))?;
         let row = row.filter(|row| row.in_progress() || row.is_committed());
         row.map(Row::attempt).ok_or_else(|| unknown_attempt(id))
     }
 
-    /// Puts the file at its path and removes the file that was there, in one step. `length` is in bytes. `versions` are
-    /// the versions of the object on each target, in the order of the targets. The file belongs to the owner of the
-    /// file that it replaces, or else to the user that began the put.
-    ///
-    /// After a success, a repeated call changes nothing and has the same answer (with the mode at that time). This ends
-    /// when the file was removed or replaced and [`forget_collected`](Self::forget_collected) was called.
-    ///
-    /// # Errors
-    /// Returns [`UnknownAttempt`](NamespaceError::UnknownAttempt) if the lease expired or the attempt was abandoned;
-    /// [`Denied`](NamespaceError::Denied) if another user began it, and as for [`begin`](Self::begin);
-    /// [`Conflict`](NamespaceError::Conflict); [`Invalid`](NamespaceError::Invalid) for a length above
-    /// [`MAX_FILE_BYTES`], a wrong number of versions, or a length or versions that differ from those of the first
-    /// commit; or a failure of the system. After any of these but the first, the attempt stays in progress.
-    pub fn commit(
-        &self,
-        who: &Principal,
-        id: &FileId,
-        length: u64,
-        versions: &[u64],
-    ) -> Result<CommitOutcome> {
-        self.queue_commit(who, id, length, versions)?.wait()
-    }
-
-    /// [`commit`](Self::commit) without a wait, so that many puts share commits.
-    ///
-    /// # Errors
-    /// Returns some of the errors of [`commit`](Self::commit) at once. [`PendingChange::wait`] returns the others.
-    pub fn queue_commit(
+    pub(super) fn queue_commit(
         &self,
         who: &Principal,
         id: &FileId,
         length: u64,
         versions: &[u64],
     ) -> Result<PendingChange<CommitOutcome>> {
-        if length > MAX_FILE_BYTES {
-            return Err(NamespaceError::invalid(
-                format!("a file of {length} bytes is too long"),
-                "use less than 2^63 bytes",
-            ));
-        }
-        if versions.len() > MAX_CLUSTER_TARGETS {
-            return Err(NamespaceError::TooMany { what: "versions", limit: MAX_CLUSTER_TARGETS as u64 });
-        }
+        check_length(length, versions)?;
         let (rules, who, id) = (self.rules.clone(), who.clone(), id.clone());
         let versions = versions.to_vec();
         self.writer.queue_call(move |connection| commit(connection, &rules, &who, &id, length, &versions))
     }
 
-    /// Ends an attempt, which becomes garbage. If it has ended already, this does nothing. A commit is not undone.
-    ///
-    /// # Errors
-    /// Returns [`Denied`](NamespaceError::Denied) if another user began it, or a failure of the system.
-    pub fn abandon(&self, who: &Principal, id: &FileId) -> Result<()> {
+    pub(super) fn abandon(&self, who: &Principal, id: &FileId) -> Result<()> {
         let (rules, who, id) = (self.rules.clone(), who.clone(), id.clone());
         self.writer.call(move |connection| {
             let row = Row::find(connection, &id)?.filter(|row| row.state == schema::ATTEMPT);
@@ -269,19 +196,6 @@ fn check_unfinished(connection: &Connection, who: &Principal) -> Result<()> {
         return Ok(());
     }
     Err(NamespaceError::TooManyPuts { who: who.clone(), limit: MAX_UNFINISHED.into() })
-}
-
-pub(crate) fn check_lease(lease: Duration) -> Result<()> {
-    if lease > MAX_LEASE {
-        return Err(NamespaceError::invalid("the lease is longer than 30 days", "use a shorter lease"));
-    }
-    Ok(())
-}
-
-/// End of a lease that begins now, in nanoseconds since 1970.
-fn lease_end(lease: Duration) -> i64 {
-    let nanos = i64::try_from(lease.as_nanos()).unwrap_or(i64::MAX);
-    clock::now().saturating_add(nanos)
 }
 
 fn unknown_attempt(id: &FileId) -> NamespaceError {

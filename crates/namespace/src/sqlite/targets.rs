@@ -2,44 +2,19 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::rows::{numbers_from_bytes, stored_value, wrong_type};
-use crate::{Namespace, NamespaceError, Result, TargetId, TargetRecord, clock};
+use super::SqliteNamespace;
+use super::rows::{numbers_from_bytes, stored_value, wrong_type};
+use crate::checks::check_address;
+use crate::{MAX_CLUSTER_TARGETS, NamespaceError, Result, TargetId, TargetRecord, clock};
 
-/// Most targets of a cluster, and so of a file.
-pub const MAX_CLUSTER_TARGETS: usize = 1_024;
-/// Longest address of a storage node, in bytes.
-pub const MAX_ADDRESS_BYTES: usize = 255;
-
-impl Namespace {
-    /// Adds a target to the cluster, or sets the address of a target of the cluster, and whether its node holds files.
-    /// Returns its number, which stays the same: 0 for the first target that joined, then 1, and so on. A repeated call
-    /// without a change writes nothing.
-    ///
-    /// If another target has the address, that target loses it, and has no address until it joins again. This is only
-    /// possible while it has no file and no put in progress. Otherwise a target with a wrong address would make
-    /// readable files unreachable.
-    ///
-    /// # Errors
-    /// Returns [`AddressTaken`](NamespaceError::AddressTaken), [`TooMany`](NamespaceError::TooMany) for too many
-    /// targets, [`Invalid`](NamespaceError::Invalid) if the address is empty, longer than [`MAX_ADDRESS_BYTES`] or
-    /// contains spaces or control characters, or a failure of the system.
-    pub fn join(&self, id: &TargetId, address: &str, holds_files: bool) -> Result<u32> {
-        let strange = |c: char| c.is_whitespace() || c.is_control();
-        if address.is_empty() || address.len() > MAX_ADDRESS_BYTES || address.contains(strange) {
-            return Err(NamespaceError::invalid(
-                format!("{:?} is not an address of a storage node", crate::error::shorten(address)),
-                "use 1 to 255 bytes without spaces, such as host:port",
-            ));
-        }
+impl SqliteNamespace {
+    pub(super) fn join(&self, id: &TargetId, address: &str, holds_files: bool) -> Result<u32> {
+        check_address(address)?;
         let (id, address) = (id.clone(), address.to_owned());
         self.writer.call(move |connection| join(connection, &id, &address, holds_files))
     }
 
-    /// Returns all targets that ever joined, in the order of their numbers.
-    ///
-    /// # Errors
-    /// Returns a failure of the system.
-    pub fn targets(&self) -> Result<Vec<TargetRecord>> {
+    pub(super) fn targets(&self) -> Result<Vec<TargetRecord>> {
         self.readers.with(|connection| {
             let mut statement = connection
                 .prepare_cached("SELECT number, id, address, holds_files FROM targets ORDER BY number")?;

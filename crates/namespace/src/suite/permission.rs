@@ -1,10 +1,8 @@
 //! Permissions of users for files.
-#![allow(clippy::unwrap_used, reason = "a test: a panic is a failure")]
 
-mod cluster;
-
-use cluster::{Cluster, MINUTE, cluster, file, file_with_mode, mode, path, who};
-use gristmill_namespace::{Access, NamespaceError, Result};
+use super::Make;
+use super::cluster::{Cluster, MINUTE, cluster, file, file_with_mode, mode, path, who};
+use crate::{Access, NamespaceError, Result};
 
 fn denied<T: std::fmt::Debug>(result: Result<T>) -> bool {
     match result {
@@ -29,9 +27,8 @@ fn kept_from(cluster: &Cluster, name: &str, at: &str) -> [bool; 4] {
     ]
 }
 
-#[test]
-fn the_bits_of_owner_and_others_decide() {
-    let cluster = cluster();
+pub fn the_bits_of_owner_and_others_decide(make: Make<'_>) {
+    let cluster = cluster(make);
     for (bits, owner, other) in [
         ("600", [false, false], [true, true]),
         ("644", [false, false], [false, true]),
@@ -57,9 +54,8 @@ fn the_bits_of_owner_and_others_decide() {
     }
 }
 
-#[test]
-fn an_unreadable_file_is_denied_and_not_hidden() {
-    let cluster = cluster();
+pub fn an_unreadable_file_is_denied_and_not_hidden(make: Make<'_>) {
+    let cluster = cluster(make);
     cluster.put("alice", &file_with_mode("/dir/a", "600")).unwrap();
     let error = cluster.namespace.lookup(&who("bob"), &path("/dir/a"), Access::Read).unwrap_err();
     assert!(matches!(
@@ -71,9 +67,8 @@ fn an_unreadable_file_is_denied_and_not_hidden() {
     assert_eq!(cluster.names("/dir", None, 10).unwrap(), ["a"]);
 }
 
-#[test]
-fn only_the_owner_changes_the_mode() {
-    let cluster = cluster();
+pub fn only_the_owner_changes_the_mode(make: Make<'_>) {
+    let cluster = cluster(make);
     cluster.put("alice", &file_with_mode("/a", "606")).unwrap();
     let set = |name, bits| cluster.namespace.set_mode(&who(name), &path("/a"), mode(bits));
     let now = || cluster.namespace.lookup(&who("root"), &path("/a"), Access::Read).unwrap().mode;
@@ -92,17 +87,15 @@ fn only_the_owner_changes_the_mode() {
     assert!(matches!(missing, Err(NamespaceError::NotFound { .. })));
 }
 
-#[test]
-fn the_default_mode_lets_others_read() {
-    let cluster = cluster();
+pub fn the_default_mode_lets_others_read(make: Make<'_>) {
+    let cluster = cluster(make);
     cluster.put("alice", &file("/a")).unwrap();
     assert_eq!(kept_from(&cluster, "bob", "/a"), [false, true, true, true]);
     assert_eq!(cluster.namespace.lookup(&who("alice"), &path("/a"), Access::Read).unwrap().mode, mode("644"));
 }
 
-#[test]
-fn a_put_belongs_to_the_user_that_began_it() {
-    let cluster = cluster();
+pub fn a_put_belongs_to_the_user_that_began_it(make: Make<'_>) {
+    let cluster = cluster(make);
     let id = cluster.begin("alice", "/a").unwrap();
     let (bob, boss) = (who("bob"), who("boss"));
     assert!(denied(cluster.namespace.renew(&bob, &id, MINUTE)));
@@ -116,9 +109,8 @@ fn a_put_belongs_to_the_user_that_began_it() {
     assert_eq!(cluster.garbage(), [id]);
 }
 
-#[test]
-fn permission_is_checked_again_at_the_commit() {
-    let cluster = cluster();
+pub fn permission_is_checked_again_at_the_commit(make: Make<'_>) {
+    let cluster = cluster(make);
     cluster.put("alice", &file_with_mode("/a", "606")).unwrap();
     let (plain, same) = (file("/a"), file_with_mode("/a", "606"));
     let begin = |file| cluster.namespace.begin(&who("bob"), file, MINUTE).unwrap();

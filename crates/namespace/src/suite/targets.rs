@@ -1,40 +1,34 @@
 //! Storage targets join a cluster.
-#![allow(clippy::unwrap_used, reason = "a test: a panic is a failure")]
 
-mod cluster;
-
-use cluster::{NO_TIME, cluster, file, open, path, target, who};
-use gristmill_namespace::{MAX_ADDRESS_BYTES, MAX_CLUSTER_TARGETS, Namespace, NamespaceError, TargetRecord};
+use super::Make;
+use super::cluster::{Cluster, NO_TIME, cluster, file, path, target, who};
+use crate::{MAX_ADDRESS_BYTES, MAX_CLUSTER_TARGETS, Namespace, NamespaceError, TargetRecord};
 
 fn record(number: u32, id: u32, address: &str) -> TargetRecord {
     TargetRecord { number, id: target(id), address: address.into(), holds_files: true }
 }
 
-#[test]
-fn numbers_follow_the_order_of_joining_and_stay() {
-    let dir = tempfile::tempdir().unwrap();
-    let namespace = open(dir.path());
+pub fn numbers_follow_the_order_of_joining_and_stay(make: Make<'_>) {
+    let cluster = Cluster::empty(make);
+    let namespace = &cluster.namespace;
     assert_eq!(namespace.targets().unwrap(), []);
     assert_eq!(namespace.join(&target(9), "a:1", true).unwrap(), 0);
     assert_eq!(namespace.join(&target(4), "b:1", true).unwrap(), 1);
     assert_eq!(namespace.join(&target(9), "a:1", true).unwrap(), 0);
     assert_eq!(namespace.join(&target(9), "c:1", true).unwrap(), 0);
-    drop(namespace);
-    let namespace = open(dir.path());
+    let cluster = cluster.reopen();
+    let namespace = &cluster.namespace;
     assert_eq!(namespace.join(&target(5), "a:1", true).unwrap(), 2, "an abandoned address is free");
     let expected = [record(0, 9, "c:1"), record(1, 4, "b:1"), record(2, 5, "a:1")];
     assert_eq!(namespace.targets().unwrap(), expected);
 }
 
-#[test]
-fn an_address_moves_over_only_from_a_target_without_files() {
-    let cluster = cluster();
+pub fn an_address_moves_over_only_from_a_target_without_files(make: Make<'_>) {
+    let cluster = cluster(make);
     let namespace = &cluster.namespace;
     let id = cluster.put("alice", &file("/a")).unwrap();
     // Target 1 has no file, and an expired attempt does not count. Targets 0 and 2 have /a.
-    namespace
-        .begin(&who("alice"), &gristmill_namespace::NewFile { targets: vec![1, 0], ..file("/b") }, NO_TIME)
-        .unwrap();
+    namespace.begin(&who("alice"), &crate::NewFile { targets: vec![1, 0], ..file("/b") }, NO_TIME).unwrap();
     assert_eq!(namespace.join(&target(7), "node1:7070", true).unwrap(), 3);
     let taken = namespace.join(&target(8), "node2:7070", true);
     assert!(matches!(taken, Err(NamespaceError::AddressTaken { number: 2, .. })));
@@ -51,7 +45,7 @@ fn an_address_moves_over_only_from_a_target_without_files() {
     assert_eq!(namespace.targets().unwrap(), expected);
 
     // Nothing can be put on a target without an address.
-    let lost = gristmill_namespace::NewFile { targets: vec![1, 0], ..file("/c") };
+    let lost = crate::NewFile { targets: vec![1, 0], ..file("/c") };
     let begun = namespace.begin(&who("alice"), &lost, NO_TIME);
     assert!(matches!(begun, Err(NamespaceError::UnknownTarget { number: 1 })));
     assert_eq!(namespace.join(&target(1), "node9:7070", true).unwrap(), 1);
@@ -65,10 +59,9 @@ fn an_address_moves_over_only_from_a_target_without_files() {
     assert_eq!(namespace.join(&target(8), "node2:7070", true).unwrap(), 4);
 }
 
-#[test]
-fn an_invalid_address_and_too_many_targets_are_refused() {
-    let dir = tempfile::tempdir().unwrap();
-    let namespace = open(dir.path());
+pub fn an_invalid_address_and_too_many_targets_are_refused(make: Make<'_>) {
+    let cluster = Cluster::empty(make);
+    let namespace = &cluster.namespace;
     for bad in ["", "a b", "a\n", &"x".repeat(MAX_ADDRESS_BYTES + 1)] {
         assert!(
             matches!(namespace.join(&target(1), bad, true), Err(NamespaceError::Invalid { .. })),
@@ -93,18 +86,16 @@ fn an_invalid_address_and_too_many_targets_are_refused() {
     assert_eq!(namespace.join(&known.id, "elsewhere:1", true).unwrap(), n);
 }
 
-#[test]
-fn a_target_says_whether_it_holds_files() {
-    let dir = tempfile::tempdir().unwrap();
-    let held = |namespace: &Namespace| -> Vec<bool> {
+pub fn a_target_says_whether_it_holds_files(make: Make<'_>) {
+    let cluster = Cluster::empty(make);
+    let held = |namespace: &dyn Namespace| -> Vec<bool> {
         namespace.targets().unwrap().iter().map(|target| target.holds_files).collect()
     };
-    let namespace = Namespace::open(dir.path()).unwrap();
+    let namespace = &*cluster.namespace;
     assert_eq!(namespace.join(&target(1), "a:1", true).unwrap(), 0);
     assert_eq!(namespace.join(&target(2), "b:1", false).unwrap(), 1);
-    assert_eq!(held(&namespace), [true, false]);
+    assert_eq!(held(namespace), [true, false]);
     assert_eq!(namespace.join(&target(2), "b:1", true).unwrap(), 1);
     assert_eq!(namespace.join(&target(1), "a:1", false).unwrap(), 0);
-    drop(namespace);
-    assert_eq!(held(&Namespace::open(dir.path()).unwrap()), [false, true]);
+    assert_eq!(held(&*cluster.reopen().namespace), [false, true]);
 }

@@ -6,7 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use rusqlite::Connection;
 
-use crate::{NamespaceError, Result, schema};
+use super::schema;
+use crate::{NamespaceError, Result};
 
 /// Most reads at a time. Further reads wait.
 pub const READERS: usize = 4;

@@ -40,7 +40,7 @@ const CHECKPOINT_PAGES: i64 = 4_096;
 pub(crate) const ATTEMPT: i64 = 0;
 pub(crate) const LIVE: i64 = 1;
 pub(crate) const GARBAGE: i64 = 2;
-/// State of a collected put whose objects may be written again. [`Row::find`](crate::rows::Row::find) ignores it.
+/// State of a collected put whose objects may be written again. [`Row::find`](super::rows::Row::find) ignores it.
 pub(crate) const HELD: i64 = 3;
 
 /// The indexes contain the numbers of the states, and each query that uses an index must contain them too.

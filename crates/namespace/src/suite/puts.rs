@@ -1,19 +1,16 @@
 //! Puts: begin, renew, commit, abandon, and their garbage.
-#![allow(clippy::unwrap_used, reason = "a test: a panic is a failure")]
-
-mod cluster;
 
 use std::time::{Duration, SystemTime};
 
-use cluster::{MINUTE, NO_TIME, cluster, file, file_with_mode, mode, path, who};
-use gristmill_namespace::{
-    Access, Attempt, FileEntry, Garbage, MAX_FILE_BYTES, MAX_LEASE, MAX_UNFINISHED, Namespace,
-    NamespaceError, NamespaceOptions, NewFile, PathConflict,
+use super::Make;
+use super::cluster::{MINUTE, NO_TIME, cluster, file, file_with_mode, mode, path, who};
+use crate::{
+    Access, Attempt, FileEntry, Garbage, MAX_FILE_BYTES, MAX_LEASE, MAX_UNFINISHED, NamespaceError, NewFile,
+    PathConflict,
 };
 
-#[test]
-fn a_committed_file_is_found_as_it_was_put_also_after_a_restart() {
-    let cluster = cluster();
+pub fn a_committed_file_is_found_as_it_was_put_also_after_a_restart(make: Make<'_>) {
+    let cluster = cluster(make);
     let (alice, new) =
         (who("alice"), NewFile { record: Some(80), segments: true, mode: Some(mode("604")), ..file("/a/b") });
     let before = SystemTime::now();
@@ -41,9 +38,8 @@ fn a_committed_file_is_found_as_it_was_put_also_after_a_restart() {
     assert_eq!(cluster.garbage(), []);
 }
 
-#[test]
-fn an_attempt_is_durable_and_unseen_until_it_is_committed() {
-    let cluster = cluster();
+pub fn an_attempt_is_durable_and_unseen_until_it_is_committed(make: Make<'_>) {
+    let cluster = cluster(make);
     let id = cluster.begin("alice", "/a/b").unwrap();
     let cluster = cluster.reopen();
     let (unit, first, targets) = (4_096, 1, vec![2, 0]);
@@ -65,9 +61,8 @@ fn an_attempt_is_durable_and_unseen_until_it_is_committed() {
     assert_eq!(cluster.namespace.attempt(&id).unwrap(), Attempt { committed: true, ..expected });
 }
 
-#[test]
-fn a_new_file_takes_the_place_of_the_old_one_which_becomes_garbage() {
-    let cluster = cluster();
+pub fn a_new_file_takes_the_place_of_the_old_one_which_becomes_garbage(make: Make<'_>) {
+    let cluster = cluster(make);
     let old = cluster.put("alice", &file_with_mode("/a", "606")).unwrap();
     let id = cluster.begin("bob", "/a").unwrap();
     assert_eq!(cluster.namespace.lookup(&who("bob"), &path("/a"), Access::Read).unwrap().id, old);
@@ -80,9 +75,8 @@ fn a_new_file_takes_the_place_of_the_old_one_which_becomes_garbage() {
     assert_eq!(garbage, [Garbage { id: old, targets: vec![2, 0] }]);
 }
 
-#[test]
-fn a_repeated_commit_has_the_same_answer_until_it_is_collected() {
-    let cluster = cluster();
+pub fn a_repeated_commit_has_the_same_answer_until_it_is_collected(make: Make<'_>) {
+    let cluster = cluster(make);
     let (alice, bob, root) = (who("alice"), who("bob"), who("root"));
     let old = cluster.put("alice", &file_with_mode("/a", "606")).unwrap();
     let id = cluster.begin("bob", "/a").unwrap();
@@ -104,9 +98,8 @@ fn a_repeated_commit_has_the_same_answer_until_it_is_collected() {
     assert_eq!(cluster.garbage(), []);
 }
 
-#[test]
-fn an_attempt_whose_lease_ran_out_cannot_go_on_and_becomes_garbage() {
-    let cluster = cluster();
+pub fn an_attempt_whose_lease_ran_out_cannot_go_on_and_becomes_garbage(make: Make<'_>) {
+    let cluster = cluster(make);
     let alice = who("alice");
     let id = cluster.namespace.begin(&alice, &file("/a"), NO_TIME).unwrap();
     let unknown = |result: Result<(), NamespaceError>| match result {
@@ -127,9 +120,8 @@ fn an_attempt_whose_lease_ran_out_cannot_go_on_and_becomes_garbage() {
     assert_eq!(cluster.garbage(), []);
 }
 
-#[test]
-fn renewing_counts_from_now_and_may_shorten() {
-    let cluster = cluster();
+pub fn renewing_counts_from_now_and_may_shorten(make: Make<'_>) {
+    let cluster = cluster(make);
     let alice = who("alice");
     let id = cluster.begin("alice", "/a").unwrap();
     cluster.namespace.renew(&alice, &id, MAX_LEASE).unwrap();
@@ -144,9 +136,8 @@ fn renewing_counts_from_now_and_may_shorten() {
     assert!(matches!(committed, Err(NamespaceError::UnknownAttempt { .. })));
 }
 
-#[test]
-fn an_abandoned_attempt_is_garbage_and_a_commit_is_not_undone() {
-    let cluster = cluster();
+pub fn an_abandoned_attempt_is_garbage_and_a_commit_is_not_undone(make: Make<'_>) {
+    let cluster = cluster(make);
     let alice = who("alice");
     let id = cluster.begin("alice", "/a").unwrap();
     cluster.namespace.abandon(&alice, &id).unwrap();
@@ -161,9 +152,8 @@ fn an_abandoned_attempt_is_garbage_and_a_commit_is_not_undone() {
     assert_eq!(cluster.garbage(), [id]);
 }
 
-#[test]
-fn an_invalid_file_is_refused_before_its_put_begins() {
-    let cluster = cluster();
+pub fn an_invalid_file_is_refused_before_its_put_begins(make: Make<'_>) {
+    let cluster = cluster(make);
     let begin = |change: &dyn Fn(&mut NewFile)| {
         let mut file = file("/a");
         change(&mut file);
@@ -202,9 +192,8 @@ fn an_invalid_file_is_refused_before_its_put_begins() {
     cluster.namespace.commit(&who("alice"), &id, 0, &[0, 0]).unwrap();
 }
 
-#[test]
-fn a_path_is_never_both_file_and_directory() {
-    let cluster = cluster();
+pub fn a_path_is_never_both_file_and_directory(make: Make<'_>) {
+    let cluster = cluster(make);
     let conflict = |at: &str| match cluster.begin("alice", at) {
         Err(NamespaceError::Conflict { path: named, conflict }) => {
             assert_eq!(named, path(at));
@@ -243,9 +232,8 @@ fn a_path_is_never_both_file_and_directory() {
     assert_eq!(commit(&dir).unwrap(), path("/a"));
 }
 
-#[test]
-fn unfinished_puts_of_a_user_are_bounded() {
-    let cluster = cluster();
+pub fn unfinished_puts_of_a_user_are_bounded(make: Make<'_>) {
+    let cluster = cluster(make);
     let (alice, bob, new) = (who("alice"), who("bob"), file("/a"));
     let begin = || cluster.namespace.queue_begin(&alice, &new, MINUTE).unwrap();
     let mut begun = Vec::new();
@@ -265,17 +253,4 @@ fn unfinished_puts_of_a_user_are_bounded() {
     refused();
     cluster.namespace.commit(&alice, &begun[1], 0, &[0, 0]).unwrap();
     cluster.namespace.begin(&alice, &new, MINUTE).unwrap();
-}
-
-#[test]
-fn reopening_renews_the_leases_of_puts() {
-    let cluster = cluster();
-    let (alice, new) = (who("alice"), file("/a"));
-    let expired = cluster.namespace.begin(&alice, &new, Duration::ZERO).unwrap();
-    let cluster::Cluster { namespace, dir } = cluster;
-    drop(namespace);
-    let renewed = NamespaceOptions { renew_leases: Some(MINUTE), ..NamespaceOptions::default() };
-    let namespace = Namespace::open_with(dir.path(), renewed).unwrap();
-    assert!(namespace.garbage(10).unwrap().is_empty());
-    namespace.commit(&alice, &expired, 0, &[0, 0]).unwrap();
 }

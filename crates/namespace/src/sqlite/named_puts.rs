@@ -3,11 +3,9 @@
 
 use rusqlite::{Connection, params};
 
-use crate::rows::{COLUMNS, Row, numbers_from_bytes, stored_value, wrong_type};
-use crate::{FileEntry, FileId, Namespace, Principal, Result, schema};
-
-/// Most ids in one answer of [`Namespace::named_puts`].
-pub const MAX_NAMED_PAGE: usize = 4_096;
+use super::rows::{COLUMNS, Row, numbers_from_bytes, stored_value, wrong_type};
+use super::{SqliteNamespace, schema};
+use crate::{FileId, MAX_NAMED_PAGE, NamedPut, Result};
 
 /// A string after every id.
 const AFTER_LAST_ID: &str = "g";
@@ -17,24 +15,8 @@ const ID: usize = 1;
 const STATE: usize = 2;
 const TARGETS: usize = 8;
 
-/// A put in any state. Its objects have its name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NamedPut {
-    /// The name of the objects.
-    pub id: FileId,
-    /// Numbers of the targets that may have one.
-    pub targets: Vec<u32>,
-    /// The file, if it is at a path. `None`: the put is in progress, or its objects are garbage.
-    pub file: Option<FileEntry>,
-}
-
-impl Namespace {
-    /// Returns up to `limit` puts (at most [`MAX_NAMED_PAGE`]) with ids after `after` and up to `last`, in the order of
-    /// their ids. Without `after` they begin with the first put, and without `last` they end with the last.
-    ///
-    /// # Errors
-    /// Returns [`Damaged`](crate::NamespaceError::Damaged), or a failure of the system.
-    pub fn named_puts(
+impl SqliteNamespace {
+    pub(super) fn named_puts(
         &self,
         after: Option<&FileId>,
         last: Option<&FileId>,
@@ -44,19 +26,6 @@ impl Namespace {
         let after = after.map_or("", FileId::as_str);
         let last = last.map_or(AFTER_LAST_ID, FileId::as_str);
         self.readers.with(|connection| page(connection, after, last, limit))
-    }
-
-    /// Whether `who` may do everything.
-    pub fn is_administrator(&self, who: &Principal) -> bool {
-        self.rules.is_administrator(who)
-    }
-
-    /// Checks that `who` may do everything.
-    ///
-    /// # Errors
-    /// Returns [`NotAdministrator`](crate::NamespaceError::NotAdministrator) with `verb`.
-    pub fn check_administrator(&self, who: &Principal, verb: &'static str) -> Result<()> {
-        self.rules.check_administrator(who, verb)
     }
 }
 

@@ -2,17 +2,13 @@
 
 use rusqlite::params;
 
-use crate::attached::check_not_in_tree;
-use crate::rows::Row;
-use crate::{Access, FileId, FilePath, Mode, Namespace, NamespaceError, Principal, Result, puts};
+use super::rows::Row;
+use super::trees::check_not_in_tree;
+use super::{SqliteNamespace, puts};
+use crate::{Access, FileId, FilePath, Mode, NamespaceError, Principal, Result};
 
-impl Namespace {
-    /// Removes the file, which becomes garbage. Returns its id.
-    ///
-    /// # Errors
-    /// Returns [`NotFound`](NamespaceError::NotFound), [`Denied`](NamespaceError::Denied) if `who` may not write it,
-    /// [`Conflict`](NamespaceError::Conflict) for a path in an attached tree, or a failure of the system.
-    pub fn remove(&self, who: &Principal, path: &FilePath) -> Result<FileId> {
+impl SqliteNamespace {
+    pub(super) fn remove(&self, who: &Principal, path: &FilePath) -> Result<FileId> {
         let (rules, who, path) = (self.rules.clone(), who.clone(), path.clone());
         self.writer.call(move |connection| {
             check_not_in_tree(connection, &path)?;
@@ -25,12 +21,7 @@ impl Namespace {
         })
     }
 
-    /// Sets the mode of the file. Only its owner may do that.
-    ///
-    /// # Errors
-    /// Returns [`NotFound`](NamespaceError::NotFound), [`Denied`](NamespaceError::Denied),
-    /// [`Conflict`](NamespaceError::Conflict) for a path in an attached tree, or a failure of the system.
-    pub fn set_mode(&self, who: &Principal, path: &FilePath, mode: Mode) -> Result<()> {
+    pub(super) fn set_mode(&self, who: &Principal, path: &FilePath, mode: Mode) -> Result<()> {
         let (rules, who, path) = (self.rules.clone(), who.clone(), path.clone());
         self.writer.call(move |connection| {
             check_not_in_tree(connection, &path)?;

@@ -1,14 +1,15 @@
 //! Rows of the table of files, checked as they are read.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow};
 
-use crate::layout::check_layout;
-use crate::targets::MAX_CLUSTER_TARGETS;
+use super::schema;
+use crate::checks::check_layout;
+use crate::clock::from_nanos;
 use crate::{
-    Attempt, CommitOutcome, FileEntry, FileId, FilePath, Mode, NamespaceError, Principal, Result, clock,
-    schema,
+    Attempt, CommitOutcome, FileEntry, FileId, FilePath, MAX_CLUSTER_TARGETS, Mode, NamespaceError,
+    Principal, Result, clock,
 };
 
 /// The columns, in the order of [`Row::read`].
@@ -187,14 +188,4 @@ pub(crate) fn stored_value<T>(value: Result<T>) -> Result<T> {
 
 pub(crate) fn wrong_type(error: rusqlite::types::FromSqlError) -> NamespaceError {
     NamespaceError::damaged(format!("a column has the wrong type ({error})"))
-}
-
-/// Nanoseconds since 1970, limited to the range of 0 to the largest `i64`.
-pub(crate) fn to_nanos(time: SystemTime) -> i64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
-}
-
-pub(crate) fn from_nanos(nanos: i64) -> SystemTime {
-    UNIX_EPOCH.checked_add(Duration::from_nanos(nanos.max(0).unsigned_abs())).unwrap_or(UNIX_EPOCH)
 }

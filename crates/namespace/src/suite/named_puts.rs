@@ -1,16 +1,13 @@
 //! The puts that name objects, in the order of their ids.
-#![allow(clippy::unwrap_used, reason = "a test: a panic is a failure")]
-
-mod cluster;
 
 use std::time::Duration;
 
-use cluster::{cluster, file, path, who};
-use gristmill_namespace::{FileId, NamespaceError};
+use super::Make;
+use super::cluster::{cluster, file, path, who};
+use crate::{FileId, NamespaceError};
 
-#[test]
-fn every_put_is_named_until_its_objects_are_gone() {
-    let cluster = cluster();
+pub fn every_put_is_named_until_its_objects_are_gone(make: Make<'_>) {
+    let cluster = cluster(make);
     let live = cluster.put("alice", &file("/live")).unwrap();
     let begun = cluster.begin("alice", "/begun").unwrap();
     let removed = cluster.put("alice", &file("/removed")).unwrap();
@@ -41,9 +38,8 @@ fn every_put_is_named_until_its_objects_are_gone() {
     assert_eq!(pages, expected[..3]);
 }
 
-#[test]
-fn administrators_are_root_and_the_chosen_user() {
-    let cluster = cluster();
+pub fn administrators_are_root_and_the_chosen_user(make: Make<'_>) {
+    let cluster = cluster(make);
     for name in ["root", "uid:0", "boss"] {
         cluster.namespace.check_administrator(&who(name), "do this").unwrap();
     }

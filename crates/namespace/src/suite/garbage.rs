@@ -1,16 +1,13 @@
 //! Garbage is returned in turn, and forgotten after it is collected.
-#![allow(clippy::unwrap_used, reason = "a test: a panic is a failure")]
-
-mod cluster;
 
 use std::time::{Duration, SystemTime};
 
-use cluster::{NO_TIME, cluster, file, path, who};
-use gristmill_namespace::{Access, Garbage, MAX_LEASE, NamespaceError};
+use super::Make;
+use super::cluster::{NO_TIME, cluster, file, path, who};
+use crate::{Access, Garbage, MAX_LEASE, NamespaceError};
 
-#[test]
-fn garbage_is_returned_in_turn_until_it_is_collected() {
-    let cluster = cluster();
+pub fn garbage_is_returned_in_turn_until_it_is_collected(make: Make<'_>) {
+    let cluster = cluster(make);
     let ids: Vec<_> =
         (0..5).map(|_| cluster.namespace.begin(&who("alice"), &file("/a"), NO_TIME).unwrap()).collect();
     let live = cluster.put("alice", &file("/a")).unwrap();
@@ -27,16 +24,15 @@ fn garbage_is_returned_in_turn_until_it_is_collected() {
     assert_eq!(cluster.namespace.garbage(0).unwrap(), []);
     assert_eq!(cluster.namespace.lookup(&who("alice"), &path("/a"), Access::Read).unwrap().id, live);
     assert!(!cluster.namespace.attempt(&going).unwrap().committed);
-    let many = vec![live; gristmill_namespace::MAX_COLLECTED + 1];
+    let many = vec![live; crate::MAX_COLLECTED + 1];
     assert!(matches!(
         cluster.namespace.forget_collected(&many, NO_TIME),
         Err(NamespaceError::TooMany { .. })
     ));
 }
 
-#[test]
-fn rewritable_objects_become_garbage_again() {
-    let cluster = cluster();
+pub fn rewritable_objects_become_garbage_again(make: Make<'_>) {
+    let cluster = cluster(make);
     let alice = who("alice");
     let given_up = cluster.begin("alice", "/a").unwrap();
     cluster.namespace.abandon(&alice, &given_up).unwrap();
@@ -67,9 +63,8 @@ fn rewritable_objects_become_garbage_again() {
     assert!(matches!(too_long, Err(NamespaceError::Invalid { .. })));
 }
 
-#[test]
-fn a_file_put_long_ago_is_forgotten_at_once() {
-    let cluster = cluster();
+pub fn a_file_put_long_ago_is_forgotten_at_once(make: Make<'_>) {
+    let cluster = cluster(make);
     let id = cluster.put("alice", &file("/a")).unwrap();
     let put = cluster.namespace.lookup(&who("alice"), &path("/a"), Access::Read).unwrap().created;
     cluster.namespace.remove(&who("alice"), &path("/a")).unwrap();

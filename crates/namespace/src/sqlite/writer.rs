@@ -9,7 +9,8 @@ use std::thread::JoinHandle;
 
 use rusqlite::Connection;
 
-use crate::{NamespaceError, Result, schema};
+use super::schema;
+use crate::{NamespaceError, PendingChange, Result};
 
 /// Most changes that wait for the writing thread. Further callers wait to queue their changes.
 pub const MAX_QUEUED: usize = 1_024;
@@ -47,7 +48,7 @@ impl Writer {
         T: Send + 'static,
         W: FnOnce(&Connection) -> Result<T> + Send + 'static,
     {
-        Ok(PendingChange(self.enqueue(work)?))
+        Ok(PendingChange::of(self.enqueue(work)?))
     }
 
     /// Queues `work`. The answer comes through the channel.
@@ -61,20 +62,6 @@ impl Writer {
         let queue = self.queue.as_ref().ok_or(NamespaceError::Stopped)?;
         queue.send(change).map_err(|_| NamespaceError::Stopped)?;
         Ok(answer)
-    }
-}
-
-/// A change that is queued or done. It is made even if no caller waits for it.
-#[must_use = "only a call of wait tells whether the change was made"]
-pub struct PendingChange<T>(Receiver<Result<T>>);
-
-impl<T> PendingChange<T> {
-    /// Waits until the change is durable, and returns its result.
-    ///
-    /// # Errors
-    /// Returns the errors of the change.
-    pub fn wait(self) -> Result<T> {
-        self.0.recv().map_err(|_| NamespaceError::Stopped)?
     }
 }
 
