@@ -147,8 +147,7 @@ def reduction(entry, url, headers, size=80):
         with urllib.request.urlopen(request, timeout=60) as answer:
             return np.frombuffer(cbor2.loads(answer.read())["bytes"]).item(), answer.status
     except urllib.error.HTTPError as error:
-        said = json.loads(error.read())
-        return said.get("error", said)["message"], error.code
+        return json.loads(error.read())["error"]["message"], error.code
 
 
 def source_header(secret=web_servers.SECRET):
@@ -187,3 +186,50 @@ def test_chunks_of_a_tree_that_is_read_with_credentials_of_users(tree):
     for headers in ({}, basic("not-the-one")):
         message, status = reduction(tree.up.entry, url, headers)
         assert status == 401 and "not-the-one" not in message, (message, status)
+
+
+def fetched(tree, path, headers):
+    """What `/files/` answers, and its status."""
+    request = urllib.request.Request(f"http://{tree.up.entry}/files{path}", headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.read(), answer.status
+    except urllib.error.HTTPError as error:
+        return error.read(), error.code
+
+
+def test_files_over_http(tree):
+    content = tree.numbers.tobytes()
+    assert fetched(tree, "/p/x.f64", source_header()) == (content, 200)
+    part = {**source_header(), "Range": "bytes=16777000-16778999"}
+    assert fetched(tree, "/p/x.f64", part) == (content[16777000:16779000], 206)
+    listed, status = fetched(tree, "/p/", source_header())
+    assert status == 200 and {entry["name"] for entry in json.loads(listed)["entries"]} == {"t.nc", "t3.zarr", "x.f64"}
+    for path in ("/p/x.f64", "/p/"):
+        for headers in ({}, source_header("not-the-one")):
+            said, status = fetched(tree, path, headers)
+            assert status == 403 and b"not-the-one" not in said, (path, said)
+
+
+def test_requests_by_path_over_flight(tree):
+    flight = pytest.importorskip("pyarrow.flight", reason="pyarrow is not installed")
+    asked = json.dumps({"gristmill": 1, "kernel": "sum", "path": "/p/x.f64", "type": "f64"})
+    header = [(name.encode(), value.encode()) for name, value in source_header().items()]
+    wrong = [(name.encode(), value.encode()) for name, value in source_header("not-the-one").items()]
+    with flight.connect(f"grpc://{tree.up.entry}") as client:
+        options = flight.FlightCallOptions(headers=header)
+        table = client.do_get(flight.Ticket(asked), options).read_all()
+        assert table.column("sum").to_pylist() == [pytest.approx(tree.numbers.sum(), rel=1e-12)]
+        info = client.get_flight_info(flight.FlightDescriptor.for_path("p", "x.f64"), options)
+        assert info.total_bytes == tree.numbers.nbytes
+        names = {info.descriptor.path[-1].decode() for info in client.list_flights(b"/p", options)}
+        assert names == {"t.nc", "x.f64"}
+        for headers in ([], wrong):
+            for call in (
+                lambda options: client.do_get(flight.Ticket(asked), options).read_all(),
+                lambda options: client.get_flight_info(flight.FlightDescriptor.for_command(asked), options),
+                lambda options: list(client.list_flights(b"/p", options)),
+            ):
+                with pytest.raises((flight.FlightError, KeyError, OSError)) as caught:
+                    call(flight.FlightCallOptions(headers=headers))
+                assert "not-the-one" not in str(caught.value)

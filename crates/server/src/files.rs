@@ -28,6 +28,7 @@ use crate::listing::Pages;
 use crate::no_route::Named;
 use crate::objects::{content_range, has_length, no_such_range};
 use crate::range::{RequestedRange, requested_range};
+use crate::requester::{Requester, source_access};
 use crate::shared::Shared;
 
 /// Stripe unit of files that are written over HTTP.
@@ -42,11 +43,17 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
 
 async fn list_root(State(shared): State<Arc<Shared>>, request: Request) -> Answer<Response> {
     let principal = request_principal(request.extensions())?;
-    list(shared, &principal, "/".into()).await
+    list(shared, &principal, request.headers(), "/".into()).await
 }
 
-async fn list(shared: Arc<Shared>, principal: &Principal, path: String) -> Answer<Response> {
-    let body = Pages::new(shared, &principal.as_str().into(), path, MAX_LISTED)?.json().await?;
+async fn list(
+    shared: Arc<Shared>,
+    principal: &Principal,
+    headers: &HeaderMap,
+    path: String,
+) -> Answer<Response> {
+    let access = source_access(headers)?;
+    let body = Pages::new(shared, &principal.as_str().into(), access, path, MAX_LISTED)?.json().await?;
     Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
 }
 
@@ -63,12 +70,16 @@ async fn read(State(shared): State<Arc<Shared>>, Named(path): Named, request: Re
     let principal = request_principal(request.extensions())?;
     let path = format!("/{path}");
     if path.ends_with('/') {
-        return list(shared, &principal, path).await;
+        return list(shared, &principal, request.headers(), path).await;
     }
     // Each read takes a connection to every node of the file, this node included.
     let permit = shared.permit(&shared.file_reads, &principal.as_str().into())?;
-    let state = shared.clone();
-    let opened = blocking(move || state.open((&principal).into(), &Open::new(path))).await?;
+    let (state, access) = (shared.clone(), source_access(request.headers())?);
+    let opened = blocking(move || {
+        let requester = Requester { principal: &principal, access: access.as_ref() };
+        state.open(requester, &Open::new(path))
+    });
+    let opened = opened.await?;
     let length = opened.info.file.length;
     let tag = format!("\"{}\"", opened.info.file.id);
     if text(request.headers(), header::IF_NONE_MATCH) == Some(&tag) {

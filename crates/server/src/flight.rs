@@ -14,7 +14,7 @@ use gristmill_peers::{frame_batch, frame_schema};
 use gristmill_runtime::ErrorKind;
 use gristmill_transport::{Origin, Peer};
 use gristmill_wire::action::{self, FileInfo, names};
-use gristmill_wire::{FoldRequest, Frame, MAX_REQUEST_BYTES, RunRequest};
+use gristmill_wire::{FoldRequest, Frame, MAX_REQUEST_BYTES, RunRequest, SourceAccess};
 use tokio::sync::{mpsc, oneshot};
 use tonic::{Request, Response, Status};
 
@@ -100,13 +100,17 @@ impl Flight {
     async fn run(
         &self,
         principal: Principal,
+        access: Option<SourceAccess>,
         request: RunRequest,
         caller: Caller,
     ) -> Answer<Answers<FlightData>> {
         let shared = self.0.clone();
         let account: Arc<str> = principal.as_str().into();
         let permit = shared.permit(&shared.waiting_runs, &account)?;
-        let check = move || Ok((Run::new(&shared, &principal, &request)?, (permit, caller)));
+        let check = move || {
+            let requester = Requester { principal: &principal, access: access.as_ref() };
+            Ok((Run::new(&shared, requester, &request)?, (permit, caller)))
+        };
         let (run, held) = self.0.checks.run(&account, check).await?;
         let guard = StopOnDrop(run.control.clone());
         let schema = run.schema();
@@ -145,20 +149,20 @@ impl Flight {
         Ok(Box::pin(messages(batches, schema, &sent).chain(report)))
     }
 
-    fn describe(&self, principal: &Principal, descriptor: FlightDescriptor) -> Answer<FlightInfo> {
+    fn describe(&self, requester: Requester<'_>, descriptor: FlightDescriptor) -> Answer<FlightInfo> {
         let usage = |text: &str| Refusal::new(ErrorKind::Usage, text);
         match descriptor.r#type() {
             DescriptorType::Cmd => {
                 let request = RunRequest::decode(&descriptor.cmd)?;
                 // This reports now the errors of a later DoGet.
-                Run::new(&self.0, principal, &request)?;
+                Run::new(&self.0, requester, &request)?;
                 let ticket = Ticket { ticket: descriptor.cmd.clone() };
                 let endpoint = FlightEndpoint { ticket: Some(ticket), location: Vec::new() };
                 Ok(FlightInfo { endpoint: vec![endpoint], ..FlightInfo::of(descriptor) })
             }
             DescriptorType::Path => {
                 let path = format!("/{}", descriptor.path.join("/").trim_start_matches('/'));
-                Ok(file_info(&self.0.stat(principal.into(), &path)?))
+                Ok(file_info(&self.0.stat(requester, &path)?))
             }
             DescriptorType::Unknown => Err(usage("give a path, or a request as JSON in the command")),
         }
@@ -193,6 +197,7 @@ impl FlightService for Flight {
             Some(Origin::Tcp(address)) => Some(address),
             Some(Origin::Unix { .. }) | None => None,
         };
+        let access = source_access(request.metadata().as_ref())?;
         let ticket = request.into_inner().ticket;
         let length = ticket.len();
         let asked = caller.read(&self.0.checks, length, move || {
@@ -204,7 +209,7 @@ impl FlightService for Flight {
         let stream = match asked.await? {
             // The grant names the principal.
             TicketRequest::Fold(fold) => self.fold(*fold, from, caller).await?,
-            TicketRequest::Run(run) => self.run(principal?, run, caller).await?,
+            TicketRequest::Run(run) => self.run(principal?, access, run, caller).await?,
         };
         Ok(Response::new(stream))
     }
@@ -250,12 +255,14 @@ impl FlightService for Flight {
     ) -> Result<Response<FlightInfo>, Status> {
         let (principal, caller) =
             (request_principal(request.extensions())?, Caller::from_extensions(request.extensions())?);
+        let access = source_access(request.metadata().as_ref())?;
         let (flight, descriptor) = (Flight(self.0.clone()), request.into_inner());
         caller.grow(descriptor.cmd.len().saturating_mul(READ_FACTOR))?;
         let account = caller.account.clone();
         let check = move || {
             let _held = caller;
-            flight.describe(&principal, descriptor)
+            let requester = Requester { principal: &principal, access: access.as_ref() };
+            flight.describe(requester, descriptor)
         };
         Ok(Response::new(self.0.checks.run(&account, check).await?))
     }
@@ -266,9 +273,10 @@ impl FlightService for Flight {
     ) -> Result<Response<Answers<FlightInfo>>, Status> {
         request_principal(request.extensions())?;
         let caller = Caller::from_extensions(request.extensions())?;
+        let access = source_access(request.metadata().as_ref())?;
         let path = String::from_utf8_lossy(&request.into_inner().expression).into_owned();
         let path = if path.is_empty() { "/".to_owned() } else { path };
-        let pages = Pages::new(self.0.clone(), &caller.account, path, MAX_LISTED)?.stream();
+        let pages = Pages::new(self.0.clone(), &caller.account, access, path, MAX_LISTED)?.stream();
         let files = pages.map_ok(move |page| {
             // Held until the listing is read to its end.
             let _held = &caller;

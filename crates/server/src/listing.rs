@@ -6,12 +6,14 @@ use axum::body::{Body, Bytes};
 use futures_util::stream::{self, Stream};
 use gristmill_namespace::Principal;
 use gristmill_runtime::ErrorKind;
+use gristmill_wire::SourceAccess;
 use gristmill_wire::action::{Entry, List};
 
 use crate::blocking::blocking;
 use crate::error::{Answer, Refusal};
 use crate::limits::PAGE_BYTES;
 use crate::memory::Room;
+use crate::requester::Requester;
 use crate::shared::Shared;
 
 /// Levels of a directory that a list names.
@@ -27,6 +29,7 @@ pub(crate) enum Levels {
 pub(crate) struct Pages {
     shared: Arc<Shared>,
     principal: Principal,
+    access: Option<SourceAccess>,
     list: List,
     /// Number of names that may still follow.
     left: usize,
@@ -37,16 +40,23 @@ pub(crate) struct Pages {
 }
 
 impl Pages {
-    /// Lists about the first `most` names of a directory, with memory of a principal.
+    /// Lists about the first `most` names of a directory, with memory of a principal and the credentials that came with the
+    /// request.
     ///
     /// # Errors
     /// Returns an error if there is no memory for a page.
-    pub fn new(shared: Arc<Shared>, account: &Arc<str>, path: String, most: usize) -> Answer<Pages> {
+    pub fn new(
+        shared: Arc<Shared>,
+        account: &Arc<str>,
+        access: Option<SourceAccess>,
+        path: String,
+        most: usize,
+    ) -> Answer<Pages> {
         let principal = account.parse()?;
         let mut room = shared.requests.room(account);
         room.grow(PAGE_BYTES)?;
         let list = List { path, ..List::default() };
-        Ok(Pages { shared, principal, list, left: most, more: true, _room: room })
+        Ok(Pages { shared, principal, access, list, left: most, more: true, _room: room })
     }
 
     /// The next names. `None` after the last.
@@ -58,7 +68,12 @@ impl Pages {
             return Ok(None);
         }
         let (shared, principal, list) = (self.shared.clone(), self.principal.clone(), self.list.clone());
-        let page = blocking(move || shared.list((&principal).into(), &list, Levels::One)).await?;
+        let access = self.access.clone();
+        let page = blocking(move || {
+            let requester = Requester { principal: &principal, access: access.as_ref() };
+            shared.list(requester, &list, Levels::One)
+        });
+        let page = page.await?;
         self.list.after = page.entries.last().map(|entry| entry.name.clone());
         self.list.from = page.next;
         self.left = self.left.saturating_sub(page.entries.len());

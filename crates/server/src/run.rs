@@ -5,7 +5,6 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, SchemaRef};
 use gristmill_kernel::{Output, RowBatch, RowShape};
-use gristmill_namespace::Principal;
 use gristmill_peers::{Files, ON_STORAGE, Plan, Question};
 use gristmill_runtime::{Control, ErrorKind, Outcome, Report, RowOutput, RunError, run_on};
 use gristmill_wire::action::Open;
@@ -18,6 +17,7 @@ use crate::answer::{row_batch, row_schema, value_batch};
 use crate::error::{Answer, Refusal};
 use crate::frames::stalled;
 use crate::limits::ROWS_STALL;
+use crate::requester::Requester;
 use crate::shared::Shared;
 
 /// Sender of record batches.
@@ -34,7 +34,7 @@ pub(crate) struct Run {
 
 impl Run {
     /// Checks a request. Blocks: it reads the namespace.
-    pub fn new(shared: &Arc<Shared>, principal: &Principal, request: &RunRequest) -> Answer<Run> {
+    pub fn new(shared: &Arc<Shared>, requester: Requester<'_>, request: &RunRequest) -> Answer<Run> {
         if request.place == FoldPlace::Client {
             let text =
                 "place client means that the client reads and folds itself; ask a node for storage or auto";
@@ -48,7 +48,7 @@ impl Run {
             array: None,
         };
         let spec = question.bind().map_err(RunError::from)?.spec();
-        let opened = shared.open(principal.into(), &Open::new(&*request.path))?;
+        let opened = shared.open(requester, &Open::new(&*request.path))?;
         // The fold always stays on storage: this node must not read the bytes itself.
         let files = Files::from(&opened);
         let layout = files.layout(&shared.peers)?;

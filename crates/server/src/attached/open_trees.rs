@@ -175,7 +175,7 @@ impl OpenTrees {
         let access = access.ok_or_else(|| {
             let message = format!(
                 "{} is read with credentials of each user: set GRISTMILL_SOURCE_ID and GRISTMILL_SOURCE_SECRET for the command or for \
-                 Python; other requests cannot give them",
+                 Python, and the header x-gristmill-source for other programs",
                 source.url
             );
             RunError::Remote { kind: ErrorKind::Denied, message }
