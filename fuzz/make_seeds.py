@@ -148,6 +148,11 @@ def blosc(flags, stored, size=32):
     return struct.pack("<4B3I", 2, 1, flags, 4, size, size, 16 + len(stored)) + stored
 
 
+def blosc2(flags, stored, size=32, filters=b"\1", more=0):
+    header = struct.pack("<4B3I", 5, 1, 5 | flags, 4, size, size, 32 + len(stored))
+    return header + filters.ljust(15, b"\0") + bytes([more]) + stored
+
+
 ELEMENTS = struct.pack("<8f", *range(8))
 SEEDS["chunk_table"] = [
     parts(head([4], [2]), b"grtp\2\0\2\2" + bytes([0, 20, 16, 0, 0, 0, 0, 0])),
@@ -168,6 +173,11 @@ SEEDS["chunk_decode"] = [
     decoded(b"\1\6", blosc(0x11, struct.pack("<II", 20, 32) + ELEMENTS)),
     decoded(b"\1\6", blosc(0x14, struct.pack("<II", 20, 33) + b"\x1f" + ELEMENTS)),
     decoded(b"\1\6", blosc(0x71, struct.pack("<II", 20, 40) + zlib.compress(ELEMENTS))),
+    decoded(b"\1\x0d", blosc2(2, ELEMENTS)),
+    decoded(b"\1\x0d", blosc2(0x10, struct.pack("<II", 36, 32) + ELEMENTS)),
+    decoded(b"\1\x0d", blosc2(0x20, struct.pack("<IiBiII", 36, -7, 1, 0, 0, 0), filters=b"\2\3")),
+    decoded(b"\1\x0d", blosc2(0x70, struct.pack("<II", 36, 40) + zlib.compress(ELEMENTS), filters=b"\3\4\1")),
+    decoded(b"\1\x0d", blosc2(0, bytes(4), more=0x30)),
     decoded(b"\1\x07", ELEMENTS + bytes(4)),
     decoded(b"\1\x08", ELEMENTS + bytes(4)),
     decoded(b"\1\x0a\1\0", ELEMENTS),

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import struct
 import urllib.error
 import urllib.request
 import zlib
@@ -162,6 +163,64 @@ def test_compressed_and_shuffled_chunks(up, place):
     assert reduced(up, "max", {**fields, "dtype": "float64"}, credentials)[0] == values.max()
     message, status = post(up, "max", {**fields, "dtype": "float64", "offset": 16, "size": len(whole)}, credentials)
     assert status == 400 and "has 16000 bytes, not 16016" in message
+
+
+def blosc2_chunks():
+    """Chunks that the library of Blosc 2 made, with their elements."""
+    blosc2 = pytest.importorskip("blosc2", reason="blosc2 is not installed")
+    none, shuffle, bits = blosc2.Filter.NOFILTER, blosc2.Filter.SHUFFLE, blosc2.Filter.BITSHUFFLE
+    delta, cut = blosc2.Filter.DELTA, blosc2.Filter.TRUNC_PREC
+    random = np.random.default_rng(11)
+    sparse = np.where(random.random(5003) < 0.02, random.normal(size=5003), 0)
+    values = {
+        "f8": random.normal(size=5003), "f4": np.cumsum(random.normal(size=4001)).astype("f4"), "sparse": sparse,
+        "i8": np.arange(3000) ** 2, "i4": np.repeat(np.arange(40, dtype="i4"), 101), "u4": random.integers(0, 9, 777, "u4"),
+        "ones": np.full(2000, 0x01010101, "i4"), "one": np.array([7.5]),
+    }  # fmt: skip
+    codecs = [codec for codec in blosc2.Codec if codec.name in ("BLOSCLZ", "LZ4", "LZ4HC", "ZLIB", "ZSTD")]
+    assert len(codecs) == 5
+    for name, array in values.items():
+        for codec in codecs:
+            for filters, meta in (([none], [0]), ([shuffle], [0]), ([bits], [0]), ([shuffle], [2]), ([delta, shuffle], [0, 0]), ([cut, bits], [11, 0])):  # fmt: skip
+                if cut in filters and array.dtype.kind != "f":
+                    continue
+                for block in (0, 1024):
+                    how = {"codec": codec, "filters": filters, "filters_meta": meta, "typesize": array.itemsize, "clevel": 5}
+                    chunk = blosc2.compress2(array, blocksize=block, splitmode=blosc2.SplitMode.ALWAYS_SPLIT if block else blosc2.SplitMode.AUTO_SPLIT, **how)  # fmt: skip
+                    yield f"{name} {codec.name} {filters} {block}", chunk, np.frombuffer(blosc2.decompress2(chunk), array.dtype)
+    yield "stored", blosc2.compress2(array := random.normal(size=99), clevel=0, typesize=8), array
+    # Chunks whose elements are all alike have no blocks.
+    for dtype in ("f4", "f8"):
+        size, value = np.dtype(dtype).itemsize, np.array([2.5], dtype)
+        for special, alike, after in ((1, 0, b""), (2, np.nan, b""), (3, 2.5, value.tobytes())):
+            chunk = struct.pack("<4B3I15xB", 5, 1, 5, size, 500 * size, 500 * size, 32 + len(after), special << 4) + after
+            elements = np.full(500, alike, dtype)
+            assert blosc2.decompress2(chunk) == elements.tobytes()
+            yield f"alike {alike} {dtype}", chunk, elements
+
+
+
+def test_chunks_of_blosc2(up):
+    names = {"f8": "float64", "f4": "float32", "i8": "int64", "i4": "int32", "u4": "uint32"}
+    chunks = list(blosc2_chunks())
+    whole, at = b"".join(chunk for _, chunk, _ in chunks), 0
+    up.put("/chunks/blosc2", whole)
+    for name, chunk, elements in chunks:
+        asked = {
+            "interface_type": "http", "url": f"http://{up.entry}/files/chunks/blosc2", "offset": at, "size": len(chunk),
+            "dtype": names[elements.dtype.str[1:]], "shape": [elements.size], "compression": {"id": "blosc2"},
+        }  # fmt: skip
+        got = reduced(up, "select", asked)[0]
+        assert got.tobytes() == elements.tobytes(), name
+        at += len(chunk)
+    chunk, elements = next((chunk, elements) for name, chunk, elements in chunks if name.startswith("i8 ZSTD"))
+    # It is cut, or has another version, a dictionary, or an unknown filter.
+    for change in (chunk[:-1], chunk[:31], b"\7" + chunk[1:], chunk[:31] + b"\1" + chunk[32:], chunk[:16] + b"\x20" + chunk[17:]):
+        url = up.put("/chunks/wrong", change)
+        asked.update(url=f"http://{up.entry}/files/chunks/wrong", offset=0, size=len(change), dtype=names[elements.dtype.str[1:]], shape=[elements.size])  # fmt: skip
+        message, status = post(up, "select", asked)
+        assert status == 400 and "blosc2" in message, (url, message)
+        up.grist.ok("rm", url)
 
 
 def test_infinities_alone_are_their_own_extremes(up, place):

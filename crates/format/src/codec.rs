@@ -3,6 +3,7 @@
 
 pub mod bitshuffle;
 pub mod blosc;
+pub mod blosc2;
 pub mod blosclz;
 pub mod checksum;
 pub mod column;

@@ -159,6 +159,7 @@ impl Decoder {
             Filter::Lz4Numcodecs => codec::lz4::numcodecs(&from, room, &mut into)?,
             Filter::Lzf => codec::lzf::block(&from, room, &mut into)?,
             Filter::Blosc => codec::blosc::buffer(&from, room, &mut into)?,
+            Filter::Blosc2 => codec::blosc2::chunk(&from, room, &mut into)?,
             Filter::Szip(parameters) => codec::szip::stream(&from, parameters, room, &mut into)?,
             Filter::Shuffle { size } => codec::shuffle::bytes(&from, *size as usize, &mut into),
             Filter::Transpose(axes) => {

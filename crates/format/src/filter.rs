@@ -20,6 +20,8 @@ pub enum Filter {
     Lzf,
     /// Blosc 1 buffers, whose header names the codec.
     Blosc,
+    /// Blosc 2 chunks, whose header names the codec and the filters.
+    Blosc2,
     /// CCSDS 121 (HDF5's szip, filter 4), with the parameters of the file.
     Szip(Vec<u32>),
     /// The first bytes of all elements, then the second bytes, and so on.
@@ -56,6 +58,7 @@ impl Filter {
             Filter::Lz4Hdf5 | Filter::Lz4Numcodecs => "lz4",
             Filter::Lzf => "lzf",
             Filter::Blosc => "blosc",
+            Filter::Blosc2 => "blosc2",
             Filter::Szip(_) => "szip",
             Filter::Shuffle { .. } => "shuffle",
             Filter::Fletcher32 => "fletcher32",

@@ -100,6 +100,17 @@ fn blosc(codec: u8, bytes: u32, stream: &[u8]) -> Vec<u8> {
     buffer
 }
 
+/// The same as a chunk of Blosc 2.
+fn blosc2(codec: u8, bytes: u32, stream: &[u8]) -> Vec<u8> {
+    let all = 32 + 4 + 4 + stream.len() as u32;
+    let mut chunk = vec![5, 1, codec << 5 | 16 | 5, 1];
+    [bytes, bytes, all].iter().for_each(|x| chunk.extend_from_slice(&x.to_le_bytes()));
+    chunk.resize(32, 0);
+    [36, stream.len() as u32].iter().for_each(|x| chunk.extend_from_slice(&x.to_le_bytes()));
+    chunk.extend_from_slice(stream);
+    chunk
+}
+
 #[test]
 fn bombs_in_every_codec_give_errors_and_take_no_memory() {
     let szip = Filter::Szip(vec![4, 32, 32, u32::MAX]);
@@ -119,6 +130,11 @@ fn bombs_in_every_codec_give_errors_and_take_no_memory() {
         ("blosc with lz4", Filter::Blosc, blosc(1, CHUNK, &lz4())),
         ("blosc with zlib", Filter::Blosc, blosc(3, CHUNK, &zlib())),
         ("blosc with zstd", Filter::Blosc, blosc(4, CHUNK, &zstd(0x50))),
+        ("blosc2 of 4 GiB", Filter::Blosc2, blosc2(1, u32::MAX, &lz4())),
+        ("blosc2 with blosclz", Filter::Blosc2, blosc2(0, CHUNK, &[255; 1 << 16])),
+        ("blosc2 with lz4", Filter::Blosc2, blosc2(1, CHUNK, &lz4())),
+        ("blosc2 with zlib", Filter::Blosc2, blosc2(3, CHUNK, &zlib())),
+        ("blosc2 with zstd", Filter::Blosc2, blosc2(4, CHUNK, &zstd(0x50))),
         ("szip with lines of 4 GiB", szip, vec![0; 1 << 16]),
     ];
     for (name, filter, stored) in bombs {

@@ -65,14 +65,14 @@ proptest! {
     #[test]
     fn stored_junk_gives_whole_chunks_or_errors(
         junk in prop::collection::vec(any::<u8>(), 0..300),
-        which in 0usize..12,
+        which in 0usize..13,
         length in 1u64..200,
         plausible in any::<bool>(),
     ) {
         let filter = [
             Filter::Zlib, Filter::Gzip, Filter::Zstd, Filter::Lz4Hdf5, Filter::Lz4Numcodecs, Filter::Lzf, Filter::Blosc,
             Filter::Szip(vec![4, 16, 8, 32]), Filter::Fletcher32, Filter::Crc32c, Filter::Shuffle { size: 3 },
-            Filter::Transpose(vec![0]),
+            Filter::Transpose(vec![0]), Filter::Blosc2,
         ][which].clone();
         let mut junk = junk;
         if plausible {
@@ -80,13 +80,19 @@ proptest! {
             let bytes = (length * 4) as u32;
             let mut begun = match filter {
                 Filter::Blosc => [[2, 1, junk.first().copied().unwrap_or(0), 4]].concat(),
+                Filter::Blosc2 => vec![5, 1, 5 | junk.first().copied().unwrap_or(0), 4],
                 Filter::Lz4Hdf5 => [0u32.to_be_bytes(), bytes.to_be_bytes(), 16u32.to_be_bytes()].concat(),
                 Filter::Zstd => vec![0x28, 0xb5, 0x2f, 0xfd],
                 _ => bytes.to_le_bytes().to_vec(),
             };
-            if filter == Filter::Blosc {
+            if let Filter::Blosc | Filter::Blosc2 = filter {
                 let all = 16 + junk.len() as u32;
                 begun.extend([bytes, 32, all].iter().flat_map(|x| x.to_le_bytes()));
+            }
+            if filter == Filter::Blosc2 {
+                // Known filters, and flags that are supported.
+                junk.iter_mut().take(14).for_each(|byte| *byte %= 5);
+                junk.iter_mut().skip(15).take(1).for_each(|byte| *byte &= 0x70);
             }
             begun.extend_from_slice(&junk);
             junk = begun;

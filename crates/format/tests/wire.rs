@@ -18,6 +18,7 @@ fn filter() -> impl Strategy<Value = Filter> {
         Just(Filter::Lz4Numcodecs),
         Just(Filter::Lzf),
         Just(Filter::Blosc),
+        Just(Filter::Blosc2),
         Just(Filter::Fletcher32),
         Just(Filter::Crc32c),
         (1u32..9).prop_map(|size| Filter::Shuffle { size }),

@@ -103,7 +103,7 @@ fn name(chunks: &Chunks, op: &str) -> String {
             Filter::Zstd => "zstd",
             Filter::Lz4Hdf5 | Filter::Lz4Numcodecs => "lz4",
             Filter::Lzf => "lzf",
-            Filter::Blosc => "blosc",
+            Filter::Blosc | Filter::Blosc2 => "blosc",
             Filter::Szip(_) => "szip",
             Filter::Column(_) => "text",
             _ => return None,

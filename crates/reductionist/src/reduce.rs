@@ -50,6 +50,7 @@ fn decode<'a>(request: &Request, shape: &[u64], stored: &'a [u8]) -> Result<Cow<
         request.filters.iter().flatten().map(|filter| Codec::Shuffle { size: filter.element_size() });
     // The writer compressed last.
     let compression = request.compression.map(|compression| match compression {
+        Compression::Blosc2 => Codec::Blosc2,
         Compression::Gzip => Codec::Gzip,
         Compression::Zlib => Codec::Zlib,
     });

@@ -134,6 +134,8 @@ enum Axes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase", tag = "id", deny_unknown_fields)]
 pub enum Compression {
+    /// A chunk of Blosc 2, as `blosc2_compress` writes it.
+    Blosc2,
     /// A member of gzip (RFC 1952).
     Gzip,
     /// A stream of zlib (RFC 1950).

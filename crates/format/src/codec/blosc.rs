@@ -76,7 +76,7 @@ pub fn buffer(from: &[u8], room: usize, out: &mut Vec<u8>) -> Result<(), FormatE
 }
 
 /// Appends the stream at an offset, which decodes to `bytes` bytes. Returns the offset after it.
-fn one_stream(
+pub fn one_stream(
     from: &[u8],
     at: usize,
     codec: u8,

@@ -70,6 +70,7 @@ fn put_filter(out: &mut Vec<u8>, filter: &Filter) {
             put(out, parameters.len() as u64);
             parameters.iter().for_each(|parameter| put(out, u64::from(*parameter)));
         }
+        Filter::Blosc2 => out.push(13),
         Filter::Column(column) => {
             out.extend_from_slice(&[12, column.delimiter]);
             put(out, u64::from(column.index));
@@ -96,6 +97,7 @@ fn filter(from: &mut Reader<'_>) -> Result<Filter, FormatError> {
             Filter::Szip((0..count).map(|_| from.u32()).collect::<Result<_, _>>()?)
         }
         12 => Filter::Column(Column { delimiter: from.u8()?, index: from.u32()? }),
+        13 => Filter::Blosc2,
         _ => return Err(bad("it has an unknown filter")),
     })
 }
