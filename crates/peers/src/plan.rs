@@ -72,7 +72,8 @@ impl Plan {
             Layout::Striped(_) => client_bytes.div_ceil(file.unit.max(1)).max(1),
             Layout::Segments(segments) => segments.pieces().max(1) as u64,
         };
-        let unit = if file.segments { client_bytes.div_ceil(stripes) } else { file.unit };
+        let has_table = file.segments || file.has_components();
+        let unit = if has_table { client_bytes.div_ceil(stripes) } else { file.unit };
         let pieces = if nodes > 1 { stripes } else { 1 };
         match (spec.record, input.record) {
             (Record::Index(_), _) => client_bytes = 0,
@@ -98,7 +99,9 @@ impl Plan {
         }
         let states = if spec.order == Order::Any { nodes } else { nodes.max(pieces) };
         // If records cross stripes, a partial lists the records that it covers run by run.
-        let crosses_stripes = matches!(input.record, RecordRule::Fixed(size) if nodes > 1 && (file.segments || !file.unit.is_multiple_of(size)));
+        let in_stripes = |size| !has_table && file.unit.is_multiple_of(size);
+        let crosses_stripes =
+            matches!(input.record, RecordRule::Fixed(size) if nodes > 1 && !in_stripes(size));
         let runs = if crosses_stripes { stripes.saturating_mul(RUN_BYTES) } else { 0 };
         let states = states.saturating_mul(spec.state_hint + PIECE_BYTES).saturating_add(runs);
         let answer_bytes = (spec.output == Output::Value).then_some(states);
@@ -198,7 +201,11 @@ fn misfit_text(kernel: &str, file: &FileMap, record: &RecordRule, moved: u64, re
         RecordRule::Fixed(size) => format!("records of {size} bytes"),
         RecordRule::Lines => "lines".to_owned(),
     };
-    let pieces = if file.segments { "pieces".into() } else { format!("stripes of {} bytes", file.unit) };
+    let pieces = if file.segments || file.has_components() {
+        "pieces".into()
+    } else {
+        format!("stripes of {} bytes", file.unit)
+    };
     format!(
         "'{kernel}' over {records} in {pieces} on {} targets would move about {moved} bytes from and between storage \
          nodes, more than the {read} bytes of a plain read",
