@@ -355,13 +355,15 @@ def test_credentials_of_storage_can_be_an_identity(nodes_of_test, s3, tmp_path):
     for credentials in (None, bob, ("ALICEKEY", "not-the-secret-of-alice"), ("", "")):
         message, status = post(up, "sum", asked, credentials)
         assert status == 401 and "who you are" in message, message
-        assert ("identify nobody" in message) == (credentials is not None)
+        assert ("list your credentials" in message) == (credentials is not None)
     # They go to the source as well, and identify nobody in other requests.
     s3.put("identity", b"1234")
     outside = {"interface_type": "s3", "url": f"{s3.endpoint}/{s3.bucket}/identity", "dtype": "int32"}
     assert post(up, "count", outside)[1] == 401
     # The server of S3 here takes all credentials.
     assert reduced(up, "count", outside, alice)[0] == 1
+    message, status = post(up, "count", {**outside, "interface_type": "http"}, alice)
+    assert status == 400 and "not sent without encryption" in message and alice[1] not in message
     basic = {"Authorization": "Basic " + b64encode(":".join(alice).encode()).decode()}
     with pytest.raises(urllib.error.HTTPError) as caught:
         urllib.request.urlopen(urllib.request.Request(asked["url"], headers=basic), timeout=60)
@@ -379,6 +381,7 @@ def test_credentials_of_storage_can_be_an_identity(nodes_of_test, s3, tmp_path):
     (f"alice {'+f' * 32}\n", 0o600, "line 1: a hash"),
     (f"alice/x {'0f' * 32}\n", 0o600, "line 1: the name is not valid; write NAME HASH"),
     (f"alice {'0f' * 32}\n", 0o644, "chmod 600"),
+    (f"alice {'0f' * 32}\n\nbob {'0F' * 32}\n", 0o600, "line 3: another user has the same one"),
 ])  # fmt: skip
 def test_a_file_of_users_of_storage_that_is_wrong(grist, tmp_path, lines, mode, text):
     users = tmp_path / "users"

@@ -27,7 +27,7 @@ pub fn info<'py>(py: Python<'py>, info: &FileInfo) -> PyResult<Bound<'py, PyDict
     let dict = PyDict::new(py);
     dict.set_item("path", &file.path)?;
     dict.set_item("length", file.length)?;
-    dict.set_item("stripe_unit", file.unit)?;
+    dict.set_item("stripe_unit", (!file.has_components()).then_some(file.unit))?;
     dict.set_item("record", file.record)?;
     let numbers: Vec<u32> = file.targets.iter().map(|target| target.number).collect();
     dict.set_item("targets", numbers)?;

@@ -150,7 +150,11 @@ impl Cluster {
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), ClientError> {
         let file = &opened.info.file;
-        let unit = if file.segments { crate::DEFAULT_UNIT } else { file.unit };
+        // The stripes of a file of a mount can be those of its file system.
+        let unit = match file.segments || file.attached.is_some() {
+            true => crate::DEFAULT_UNIT,
+            false => file.unit,
+        };
         let how = RemotePut { unit, record: file.record, mode, ..RemotePut::default() };
         to.put_made(path, &how, |mut out| {
             // Reads block by block: the writer blocks, which a thread that drives connections must not do.

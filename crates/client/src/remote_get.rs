@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use futures_util::stream::{self, StreamExt};
-use gristmill_layout::Layout;
+use gristmill_layout::{Layout, Striped};
 use gristmill_peers::ObjectStream;
 use gristmill_runtime::{Control, RunError};
 use gristmill_wire::FAN_IN;
@@ -20,6 +20,9 @@ use crate::{ClientError, Cluster};
 /// Most bytes of one stripe of each object, if all objects are read at once in the order of the file. With shorter
 /// stripes no connection idles for long.
 const MAX_ROW: u64 = 64 << 20;
+
+/// Bytes of a range of a file of an attached tree that is read with one request, if its stripes are shorter.
+const MIN_RANGE: u64 = 8 << 20;
 
 /// The failure of a copy.
 enum Failure {
@@ -102,7 +105,16 @@ impl Cluster {
         stop: &Control,
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), ClientError> {
-        let layout = self.layout(opened)?;
+        let file = &opened.info.file;
+        let layout = match file.attached.is_some() && (file.has_components() || file.unit < MIN_RANGE) {
+            // Each node has the whole file. Short stripes would take too many requests.
+            true => {
+                let targets = u32::try_from(file.targets.len()).unwrap_or(u32::MAX);
+                let stripes = Striped::new(MIN_RANGE, targets, 0).map_err(RunError::from)?;
+                Layout::from(stripes.in_place())
+            }
+            false => self.layout(opened)?,
+        };
         let copied = self.peers.wait(self.download(opened, &layout, out, stop, progress));
         copied.map_err(|failure| self.failed(opened, destination, failure))
     }

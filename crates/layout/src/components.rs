@@ -41,20 +41,12 @@ impl Segments {
         length: u64,
         components: impl IntoIterator<Item = Component<'a>>,
     ) -> Result<Segments, LayoutError> {
-        let wrong = |why| LayoutError::Components { why };
+        let components: Vec<Component<'_>> = components.into_iter().collect();
+        Self::check_components(targets, length, components.iter().copied())?;
         let (mut table, mut start) = (Vec::new(), 0);
         for Component { end, unit, cycle } in components {
-            if unit == 0 || unit > MAX_UNIT {
-                return Err(LayoutError::Unit { unit });
-            }
-            if cycle.is_empty() || cycle.len() > MAX_CYCLE {
-                return Err(wrong("a cycle has no targets, or too many"));
-            }
             let end = end.min(length);
             while start < end {
-                if table.len() >= MAX_STRIPES_IN_PLACE {
-                    return Err(wrong("there are too many stripes"));
-                }
                 let stripe = start / unit;
                 // Below the length of the cycle, which fits a usize.
                 let target = cycle.get((stripe % cycle.len() as u64) as usize).copied().unwrap_or_default();
@@ -68,10 +60,40 @@ impl Segments {
                 start = stop;
             }
         }
-        if start < length {
-            return Err(wrong("they end before the file"));
-        }
         Ok(Segments::new(targets, table)?.in_place().without_names())
+    }
+
+    /// Checks that components make a layout, without making it.
+    ///
+    /// # Errors
+    /// As for [`of_components`](Segments::of_components).
+    pub fn check_components<'a>(
+        targets: u32,
+        length: u64,
+        components: impl IntoIterator<Item = Component<'a>>,
+    ) -> Result<(), LayoutError> {
+        let wrong = |why| LayoutError::Components { why };
+        let (mut stripes, mut start) = (0u64, 0);
+        for Component { end, unit, cycle } in components {
+            if unit == 0 || unit > MAX_UNIT {
+                return Err(LayoutError::Unit { unit });
+            }
+            if cycle.is_empty() || cycle.len() > MAX_CYCLE {
+                return Err(wrong("a cycle has no targets, or too many"));
+            }
+            if let Some(target) = cycle.iter().copied().find(|target| *target >= targets) {
+                return Err(LayoutError::UnknownTarget { target, targets });
+            }
+            let end = end.min(length);
+            if start < end {
+                stripes = stripes.saturating_add((end - 1) / unit - start / unit + 1);
+                start = end;
+            }
+            if stripes > MAX_STRIPES_IN_PLACE as u64 {
+                return Err(wrong("there are too many stripes"));
+            }
+        }
+        if start < length { Err(wrong("they end before the file")) } else { Ok(()) }
     }
 }
 

@@ -189,7 +189,9 @@ pub enum LayoutError {
     },
 
     /// Stripes were asked of a segments file.
-    #[error("the file has no stripes that are dealt in turn: it is a segments file, or has components")]
+    #[error(
+        "the stripes of this file are not dealt to its targets in turn: a table says where its pieces lie"
+    )]
     NotStriped,
 
     /// Components do not make a layout of the file.

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+#[cfg(doc)]
+use crate::Namespace;
+
 /// Most targets of a cluster, and so of a file.
 pub const MAX_CLUSTER_TARGETS: usize = 1_024;
 

@@ -27,8 +27,21 @@ const LIST_PAGE: usize = 1000;
 pub(crate) struct Search {
     /// The addresses of the nodes, by the numbers of their targets.
     pub addresses: HashMap<u32, String>,
-    /// When it stops asking where files of mounts lie.
+    /// Whether it wants to know where files of mounts lie.
+    pub places: Places,
+    /// When it stops asking for that.
     pub locate_until: Instant,
+}
+
+/// Whether a request wants to know where files of mounts lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Places {
+    /// It does not deal their stripes.
+    Unwanted,
+    /// It opens one file.
+    OfOne,
+    /// It may open several files. Together they must not have too many stripes.
+    OfSeveral,
 }
 
 impl Shared {
@@ -49,20 +62,27 @@ impl Shared {
     }
 
     /// What a request that looks for files knows of the nodes.
-    fn search(&self) -> Answer<Search> {
-        Ok(Search { addresses: self.addresses()?, locate_until: Instant::now() + LOCATE_PATIENCE })
+    fn search(&self, places: Places) -> Answer<Search> {
+        let locate_until = Instant::now() + LOCATE_PATIENCE;
+        Ok(Search { addresses: self.addresses()?, places, locate_until })
     }
 
     /// Opens a file for a principal.
     pub fn open(&self, requester: Requester<'_>, open: &Open) -> Answer<Opened> {
         self.ready()?;
-        self.open_at(requester, open, &self.search()?)
+        self.open_at(requester, open, &self.search(Places::OfOne)?)
+    }
+
+    /// Opens a file that this node reads itself.
+    pub fn open_here(&self, requester: Requester<'_>, open: &Open) -> Answer<Opened> {
+        self.ready()?;
+        self.open_at(requester, open, &self.search(Places::Unwanted)?)
     }
 
     /// Opens many files, each with its own outcome.
     pub fn open_many(&self, requester: Requester<'_>, many: &Batch<Open>) -> Answer<Batch<Outcome<Opened>>> {
         self.ready()?;
-        let search = self.search()?;
+        let search = self.search(Places::OfSeveral)?;
         let open = |open: &Open| outcome(self.open_at(requester, open, &search));
         let in_tree = |open: &Open| {
             let tree = DirPath::parse(&open.path)
@@ -93,7 +113,7 @@ impl Shared {
 
     /// Information about a file that the principal may read.
     pub fn stat(&self, requester: Requester<'_>, path: &str) -> Answer<FileInfo> {
-        self.stat_at(requester, &Open::new(path), &self.search()?)
+        self.stat_at(requester, &Open::new(path), &self.search(Places::Unwanted)?)
     }
 
     fn stat_at(&self, requester: Requester<'_>, open: &Open, search: &Search) -> Answer<FileInfo> {

@@ -46,6 +46,11 @@ impl Identities {
         Ok(Identities { tokens, source_users, required })
     }
 
+    /// Whether Basic credentials of storage identify a user, as the header has them behind `Basic `.
+    pub fn are_listed(&self, basic: &[u8]) -> bool {
+        self.source_users.as_ref().is_some_and(|file| file.principal(basic).is_some())
+    }
+
     /// The principal of a request. `authority`: the host that the request names.
     ///
     /// # Errors
@@ -86,7 +91,7 @@ impl Identities {
                     return denied("credentials identify users over TLS only");
                 }
                 Some(principal) => return Ok(principal),
-                None => unknown = "; the credentials of the source identify nobody here",
+                None => unknown = ", or ask its administrator to list your credentials (--source-users)",
             }
         }
         match &peer.origin {
@@ -160,7 +165,7 @@ mod tests {
         }
         for unknown in [&b"!"[..], b"", b"S0VZ"] {
             let refused = who("10.0.0.9", true, Credentials::Source(unknown));
-            assert!(refused.is_err_and(|text| text.contains("identify nobody here")));
+            assert!(refused.is_err_and(|text| text.contains("list your credentials")));
         }
         assert!(who("10.0.0.9", true, Credentials::None).is_err_and(|text| text.contains("who you are")));
     }

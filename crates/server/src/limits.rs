@@ -312,19 +312,25 @@ pub const MAX_TREE_STRIPES: u64 = 16_384;
 /// Shortest stripe of a file of a mount that is dealt to the nodes near it, in bytes.
 pub const MIN_LOCATED_UNIT: u64 = 64 << 10;
 
-/// Longest wait for an answer of the program that tells where files of mounts lie.
+/// Most targets in the cycle of such a file, unless its file system has more hosts in one.
+pub const MAX_NEAR_CYCLE: usize = 512;
+
+/// Most stripes of such a file if one request opens several files, or the stripes that it would have otherwise if they are more.
+pub const MAX_NEAR_STRIPES: u64 = 128;
+
+/// Longest wait for an answer of the program that tells where files of mounts lie (`--locate`).
 pub const LOCATE_TIME: Duration = Duration::from_secs(2);
 
-/// Longest time in which one request asks this program. Its further files are dealt to all nodes in turn.
+/// Longest time in which one message of a client asks the program of `--locate`. Its further files are dealt to all nodes in turn.
 pub const LOCATE_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Time for which this program is not asked after it failed.
+/// Time for which the program of `--locate` is not asked after it failed.
 pub const LOCATE_AGAIN: Duration = Duration::from_secs(60);
 
-/// Most questions that wait for this program. Further ones have no answer.
+/// Most questions that wait for the program of `--locate`. Further ones have no answer.
 pub const MAX_LOCATE_WAITING: usize = 256;
 
-/// Longest answer of this program, in bytes.
+/// Longest answer of the program of `--locate`, in bytes.
 pub const MAX_LOCATE_LINE: u64 = 1 << 20;
 
 /// Most files and directories of an attached tree that are counted for its size.

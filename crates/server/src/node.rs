@@ -65,7 +65,7 @@ impl Node {
         if !options.listen.is_local() && (tls.is_none() || !options.identifies_users()) {
             return Err(ServerError::Usage(format!(
                 "{} can be reached from other machines: give --cert and --tls-key (gristmill cert makes some for tests) \
-                 and --tokens, or listen on 127.0.0.1",
+                 and --tokens or --source-users, or listen on 127.0.0.1",
                 options.listen
             )));
         }

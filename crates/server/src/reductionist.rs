@@ -2,7 +2,8 @@
 //!
 //! A request names one chunk of an object: on a server with the protocol of S3, on a web server, or in a file of this cluster
 //! (`http://NODE/files/PATH`, with the address of the request). The Basic credentials of a request belong to the source. They
-//! are sent to it and nowhere else. Who the caller is comes from the connection, as for all requests.
+//! are sent to it and nowhere else. They are an identity only if the administrator lists them. Else the connection tells who the
+//! caller is, as for all requests.
 
 mod source;
 
@@ -120,8 +121,7 @@ fn credentials(headers: &HeaderMap) -> Result<Option<SourceAccess>, Failure> {
     if let Some(access) = source_access(headers)? {
         return Ok(Some(access));
     }
-    let Some(value) = headers.get(header::AUTHORIZATION) else { return Ok(None) };
-    let Some(encoded) = value.as_bytes().strip_prefix(b"Basic ") else { return Ok(None) };
+    let Some(encoded) = basic(headers) else { return Ok(None) };
     let decoded = base64::engine::general_purpose::STANDARD.decode(encoded.trim_ascii()).ok();
     let text = decoded.and_then(|bytes| String::from_utf8(bytes).ok());
     let pair = text.as_deref().and_then(|text| text.split_once(':'));
@@ -134,6 +134,11 @@ fn credentials(headers: &HeaderMap) -> Result<Option<SourceAccess>, Failure> {
             Err(Failure::new(StatusCode::BAD_REQUEST, message))
         }
     }
+}
+
+/// The Basic credentials of a request, as the header has them behind `Basic `.
+fn basic(headers: &HeaderMap) -> Option<&[u8]> {
+    headers.get(header::AUTHORIZATION)?.as_bytes().strip_prefix(b"Basic ")
 }
 
 /// The memory and the permit of a request. It holds them until its last byte is sent, also if its client has gone.
@@ -152,6 +157,7 @@ async fn answer(
     let account: Arc<str> = principal.as_str().into();
     let permit = shared.permit(&shared.reductions, &account)?;
     let mut held = Held { room: shared.reduced.room(&account), _permit: permit };
+    let identify = basic(request.headers()).is_some_and(|basic| shared.identities.are_listed(basic));
     let credentials = credentials(request.headers())?;
     let host = authority(&request).map(str::to_owned);
     let usage = |text: String| Failure::from(Refusal::new(ErrorKind::Usage, text));
@@ -160,6 +166,10 @@ async fn answer(
     let body = body.map_err(|_| usage(format!("send the request within {} s", BODY_TIME.as_secs())))?;
     let body = body.map_err(|_| usage(format!("the request is longer than {MAX_REDUCTION_BODY} bytes")))?;
     let asked = Arc::new(gristmill_reductionist::Request::parse(&body)?);
+    if identify && asked.interface() == Interface::Http && own_path(asked.url(), host.as_deref()).is_none() {
+        let text = "these credentials say who you are here, so they are not sent without encryption; name the server with https";
+        return Err(usage(text.to_owned()));
+    }
     let (offset, size) = asked.stored_range();
     let interface = asked.interface();
     let of_source = move |refusal| Failure::of_source(interface, refusal);

@@ -103,7 +103,7 @@ fn parse_lines(
     if meta.len() > MAX_TOKENS_BYTES {
         return usage("the file is too long for a file of names; check its name");
     }
-    let mut known = HashMap::new();
+    let mut known: HashMap<Hash, Principal> = HashMap::new();
     for (n, line) in std::fs::read_to_string(path).map_err(failed)?.lines().enumerate() {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
@@ -114,9 +114,15 @@ fn parse_lines(
             return usage(&format!("line {}: the name is not valid; write {form}", n + 1));
         };
         match read(word.trim()) {
-            Ok(hash) => known.insert(hash, principal),
+            Ok(hash) if known.get(&hash).is_some_and(|other| *other != principal) => {
+                return usage(&format!(
+                    "line {}: another user has the same one; each identifies one user",
+                    n + 1
+                ));
+            }
+            Ok(hash) => drop(known.insert(hash, principal)),
             Err(why) => return usage(&format!("line {}: {why}; write {form}", n + 1)),
-        };
+        }
     }
     Ok(known)
 }

@@ -71,18 +71,23 @@ impl FileMap {
     /// # Errors
     /// It fails as [`striped`](FileMap::striped) does, and if the components are impossible.
     pub fn layout(&self) -> Result<Layout, LayoutError> {
-        let Some(attached) = self.attached.as_ref().filter(|attached| !attached.components.is_empty()) else {
+        if !self.has_components() {
             return Ok(self.striped()?.into());
-        };
-        let targets = u32::try_from(self.targets.len()).unwrap_or(u32::MAX);
-        let components = attached.components.iter();
-        let components = components.map(|one| Component { end: one.end, unit: one.unit, cycle: &one.cycle });
-        Ok(Segments::of_components(targets, self.length, components)?.into())
+        }
+        Ok(Segments::of_components(self.count(), self.length, self.components())?.into())
+    }
+
+    fn count(&self) -> u32 {
+        u32::try_from(self.targets.len()).unwrap_or(u32::MAX)
+    }
+
+    fn components(&self) -> impl Iterator<Item = Component<'_>> {
+        let all = self.attached.iter().flat_map(|attached| &attached.components);
+        all.map(|one| Component { end: one.end, unit: one.unit, cycle: &one.cycle })
     }
 
     fn stripes(&self) -> Result<Striped, LayoutError> {
-        let targets = u32::try_from(self.targets.len()).unwrap_or(u32::MAX);
-        let stripes = Striped::new(self.unit, targets, self.first)?;
+        let stripes = Striped::new(self.unit, self.count(), self.first)?;
         Ok(if self.attached.is_some() { stripes.in_place() } else { stripes })
     }
 
@@ -161,10 +166,12 @@ impl FileMap {
         if self.length > MAX_FILE_BYTES {
             return bad(format!("its length of {} bytes is too large", self.length));
         }
-        if self.has_components() {
-            return self.layout().map(|_| ()).or_else(|error| bad(error.to_string()));
-        }
-        self.stripes().map(|_| ()).or_else(|error| bad(error.to_string()))
+        // Making the table of all pieces would take long for each request.
+        let components = match self.has_components() {
+            true => Segments::check_components(self.count(), self.length, self.components()),
+            false => Ok(()),
+        };
+        components.and(self.stripes().map(drop)).or_else(|error| bad(error.to_string()))
     }
 }
 

@@ -141,7 +141,7 @@ pub struct NodeArgs {
     /// node's system), or a file with 'PRINCIPAL UID GID [GID ...]' per line. Nodes need CAP_SETUID and CAP_SETGID for it
     #[arg(long, value_name = "USERS", default_value_t = MountUsers::None, value_parser = parse_mount_users)]
     pub mount_users: MountUsers,
-    /// Program that tells the entry node on which hosts files of attached mounts lie. Nodes on these hosts fold them, if there are any
+    /// Program that tells the entry node on which hosts files of attached mounts lie. Nodes of these hosts fold them
     #[arg(long, value_name = "PROGRAM", value_parser = parse_program)]
     pub locate: Option<PathBuf>,
     /// Keep no statistics of the chunks of variables, and use none

@@ -14,7 +14,7 @@ use gristmill_wire::{FileReader, SourceAccess, TreeSource};
 
 use super::open_tree::OpenTree;
 use super::open_trees::{is_mount, mount_path};
-use crate::entry::Search;
+use crate::entry::{Places, Search};
 use crate::error::{Answer, Refusal};
 use crate::limits::STATS_AT_ONCE;
 use crate::listing::Levels;
@@ -151,10 +151,11 @@ impl Shared {
         if let Some(attached) = &mut info.file.attached {
             attached.growing = open.growing.is_some();
         }
-        if let (Some(locator), Some(path)) = (&self.locator, mount_path(&tree.source, &key))
+        let locator = self.locator.as_ref().filter(|_| search.places != Places::Unwanted);
+        if let (Some(locator), Some(path)) = (locator, mount_path(&tree.source, &key))
             && let Some(located) = locator.locate(&path, found.length, search.locate_until)
         {
-            tree.deal_to_near_nodes(&mut info.file, &located, &search.addresses);
+            tree.deal_to_near_nodes(&mut info.file, &located, search);
         }
         Ok(Some(info))
     }

@@ -1,9 +1,11 @@
 //! The stripes of a file as nodes near its bytes own them.
 
+use std::collections::HashMap;
+
 use gristmill_layout::{MAX_CYCLE, MAX_STRIPES_IN_PLACE};
 
 use super::locator::{HostStripes, Located};
-use crate::limits::MIN_LOCATED_UNIT;
+use crate::limits::{MAX_NEAR_CYCLE, MIN_LOCATED_UNIT};
 
 /// A node that reaches the tree of the file.
 #[derive(Clone, Debug)]
@@ -52,14 +54,21 @@ fn greatest_common_divisor(a: usize, b: usize) -> usize {
 }
 
 /// The owners of the stripes of a file: nodes at the hosts where they lie. Stripes of hosts without a node are dealt to all
-/// nodes from number `turn` on. `None` if no node is at any of the hosts, if the answer makes no layout, or if the stripes are
+/// nodes from number `turn` on. The file has at most `most` stripes. `None` if no node is at any of the hosts, if the answer makes no layout, or if the stripes are
 /// too short or too many.
 pub(super) fn near(
     located: &Located,
     nodes: &[TreeNode<'_>],
     length: u64,
     turn: usize,
+    most: u64,
 ) -> Option<Vec<NodeStripes>> {
+    let mut by_host: HashMap<String, Vec<u32>> = HashMap::new();
+    for node in nodes {
+        for name in names(node.address) {
+            by_host.entry(name).or_default().push(node.number);
+        }
+    }
     let (mut all, mut is_near, mut start) = (Vec::new(), false, 0);
     for HostStripes { end, unit, hosts } in &located.components {
         let end = end.unwrap_or(u64::MAX);
@@ -67,16 +76,13 @@ pub(super) fn near(
             return None;
         }
         start = end;
-        let at_host = |host: &String| {
-            let near = nodes.iter().filter(|node| is_at(node.address, host));
-            near.map(|node| node.number).collect::<Vec<u32>>()
-        };
+        let at_host = |host: &String| by_host.get(&bare(host)).cloned().unwrap_or_default();
         let at_hosts: Vec<_> = hosts.iter().map(at_host).collect();
         let known = at_hosts.iter().any(|numbers| !numbers.is_empty());
         is_near |= known;
         // Nodes of one host take turns, and so do all nodes for stripes that are near none.
         let each = |numbers: &Vec<u32>| if numbers.is_empty() { nodes.len() } else { numbers.len() };
-        let rounds = at_hosts.iter().map(each).max()?.min(MAX_CYCLE / at_hosts.len()).max(1);
+        let rounds = at_hosts.iter().map(each).max()?.min(MAX_NEAR_CYCLE / at_hosts.len()).max(1);
         let cycle = (0..rounds).flat_map(|round| {
             at_hosts.iter().enumerate().map(move |(at, numbers)| {
                 match numbers.get(round % numbers.len().max(1)) {
@@ -103,14 +109,21 @@ pub(super) fn near(
     };
     let count = all.iter().map(&mut stripes).fold(0, u64::saturating_add);
     let entries = all.iter().map(|one| one.cycle.len()).sum::<usize>();
-    (in_turn || count <= MAX_STRIPES_IN_PLACE as u64 && entries <= MAX_CYCLE).then_some(all)
+    let has_table = count <= MAX_STRIPES_IN_PLACE as u64 && entries <= MAX_CYCLE;
+    (count <= most && (in_turn || has_table)).then_some(all)
 }
 
-/// Whether a node is at a host: a name or an address, with or without the port of the node.
-fn is_at(address: &str, host: &str) -> bool {
-    let without_port = address.rsplit_once(':').map_or(address, |(name, _)| name);
-    let bare = |name: &str| name.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
-    address.eq_ignore_ascii_case(host) || !host.is_empty() && bare(without_port) == bare(host)
+/// The names by which a host can be that of a node: its address, and the same without the port.
+fn names(address: &str) -> Vec<String> {
+    let mut names = vec![bare(address)];
+    let without_port = address.rsplit_once(':').map(|(name, _)| bare(name));
+    names.extend(without_port.filter(|name| !name.is_empty() && !address.starts_with("unix:")));
+    names
+}
+
+/// A name as it is compared.
+fn bare(name: &str) -> String {
+    name.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase()
 }
 
 #[cfg(test)]
@@ -134,7 +147,7 @@ mod tests {
     }
 
     fn near_of(components: &[HostStripes], length: u64) -> Option<Vec<NodeStripes>> {
-        near(&Located { components: components.to_vec() }, &NODES, length, 3)
+        near(&Located { components: components.to_vec() }, &NODES, length, 3, u64::MAX)
     }
 
     #[test]
@@ -143,7 +156,7 @@ mod tests {
         let found = near_of(&[stripes(None, UNIT, &hosts)], 1 << 50).unwrap();
         assert_eq!(found, [NodeStripes { end: u64::MAX, unit: UNIT, cycle: vec![1, 2, 3, 7] }]);
         assert!(found.first().unwrap().deals_in_turn());
-        for unknown in ["oss1", "10.0.0.20", "", "site", "7440"] {
+        for unknown in ["oss1", "10.0.0.20", "", "site", "7440", "unix"] {
             assert_eq!(near_of(&[stripes(None, UNIT, &[unknown])], 9), None, "{unknown}");
         }
     }
@@ -192,5 +205,8 @@ mod tests {
         assert_eq!(near_of(&[stripes(None, UNIT - 1, &["10.0.0.2"])], 9), None, "stripes that are too short");
         assert_eq!(near_of(&[stripes(None, UNIT, &[])], 9), None);
         assert_eq!(near_of(&[], 0), None);
+        let located = Located { components: vec![stripes(None, UNIT, &["oss1.site", "10.0.0.2"])] };
+        assert!(near(&located, &NODES, 10 * UNIT, 0, 11).is_some());
+        assert!(near(&located, &NODES, 10 * UNIT, 0, 10).is_none(), "too many stripes for this request");
     }
 }

@@ -12,9 +12,9 @@ use ring::digest::{SHA256, digest};
 
 use super::locator::Located;
 use super::near::{NodeStripes, TreeNode, near};
-use crate::entry::place;
+use crate::entry::{Places, Search, place};
 use crate::error::{Answer, Refusal};
-use crate::limits::{MAX_COUNTED, MAX_TREE_STRIPES, MIN_TREE_STRIPE};
+use crate::limits::{MAX_COUNTED, MAX_NEAR_STRIPES, MAX_TREE_STRIPES, MIN_TREE_STRIPE};
 
 /// A tree as a user reads it.
 pub(super) struct OpenTree {
@@ -129,15 +129,16 @@ impl OpenTree {
     }
 
     /// Deals the stripes of a file to the nodes near them, if there are any.
-    pub fn deal_to_near_nodes(
-        &self,
-        file: &mut FileMap,
-        located: &Located,
-        addresses: &HashMap<u32, String>,
-    ) {
+    pub fn deal_to_near_nodes(&self, file: &mut FileMap, located: &Located, search: &Search) {
+        let addresses = &search.addresses;
+        // The tables of several files are joined.
+        let most = match search.places {
+            Places::OfSeveral => file.length.div_ceil(stripe_unit(file.length)).max(MAX_NEAR_STRIPES),
+            Places::OfOne | Places::Unwanted => u64::MAX,
+        };
         let node = |number: &u32| Some(TreeNode { number: *number, address: addresses.get(number)? });
         let nodes: Vec<_> = self.numbers.iter().filter_map(node).collect();
-        let Some(stripes) = near(located, &nodes, file.length, turn(&file.id) as usize) else { return };
+        let Some(stripes) = near(located, &nodes, file.length, turn(&file.id) as usize, most) else { return };
         let version = file.targets.first().map_or(0, |place| place.version);
         let mut numbers: Vec<u32> = Vec::new();
         let mut index = |number: &u32| {

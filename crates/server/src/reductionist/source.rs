@@ -170,7 +170,7 @@ pub(crate) fn own_path(url: &str, host: Option<&str>) -> Option<String> {
 /// # Errors
 /// It fails if there is no such file, or if the principal may not read it.
 pub(crate) fn own_file(shared: &Arc<Shared>, requester: Requester<'_>, path: &str) -> Answer<Source> {
-    let opened = shared.open(requester, &Open::new(path))?;
+    let opened = shared.open_here(requester, &Open::new(path))?;
     if let Some(file) = &opened.info.file.attached {
         return Ok(Source::Object(attached::open(shared, &opened.info.file, file)?));
     }
