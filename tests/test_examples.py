@@ -24,6 +24,8 @@ MAX_LINES = 50  # of a program in Python
 PYTHON = sorted((FOLDER / "python").glob("*.py"))
 SHELL = sorted((FOLDER / "shell").glob("*.sh"))
 NOTEBOOKS = sorted((FOLDER / "notebook").glob("*.ipynb"))
+# test_locate.py runs them.
+LOCATE = sorted((FOLDER / "locate").glob("*.py"))
 RUST = [ROOT / "crates/client/examples/sum_on_nodes.rs"]
 
 #: The output of each notebook. Notebooks are stored without outputs.
@@ -143,7 +145,7 @@ def test_no_example_is_without_a_test():
     members = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["members"]
     # 'cargo test' tests the crates, and test_pages.py the page that explains them.
     crates = [ROOT / member for member in members if member.startswith("examples/")]
-    tested = {FOLDER / "README.md", *PYTHON, *NOTEBOOKS, *SHELL}
+    tested = {FOLDER / "README.md", *PYTHON, *NOTEBOOKS, *SHELL, *LOCATE}
     for path in FOLDER.rglob("*"):
         hidden = any(part.startswith((".", "__")) for part in path.relative_to(FOLDER).parts)
         if path.is_file() and not hidden and not any(path.is_relative_to(crate) for crate in crates):
@@ -156,5 +158,5 @@ def test_every_example_is_in_the_list():
     page = (FOLDER / "README.md").read_text()
     links = re.findall(r"\]\(([^)]+)\)", page)
     assert not [link for link in links if not (FOLDER / link).exists()]
-    for path in [*PYTHON, *NOTEBOOKS, *SHELL, *RUST]:
+    for path in [*PYTHON, *NOTEBOOKS, *SHELL, *LOCATE, *RUST]:
         assert os.path.relpath(path, FOLDER) in links, f"examples/README.md does not name {path.name}"
