@@ -26,6 +26,8 @@ TIMEOUT = 60  # seconds for a command; a bound on a hang, not a measure of speed
 
 #: Paths where an administrator puts files. They lie in the folder of a machine here.
 PLACES = re.compile(r"(?:\b([a-z]+[0-9]+):)?(?<![\w./])/(?=(?:etc|home|backup|usr/local|var/lib)(?:/|\b))")
+#: Credentials of S3 that users of the pages have: those of the examples of AWS.
+CREDENTIALS = {"AWS_ACCESS_KEY_ID": "AKIAIOSFODNN7EXAMPLE", "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"}
 #: Text that differs from run to run: reports, process IDs, ports that the system chose, times.
 MASKS = [
     (re.compile(r"^read .* s \(.*$", re.MULTILINE), "read ..."),
@@ -139,7 +141,7 @@ class Shell:
         self.bash = subprocess.Popen(
             [shutil.which("bash"), "--norc", "--noprofile"],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, pass_fds=(said,), start_new_session=True,
-            env={**inherited, "PATH": f"{tools}:{python}:{os.environ['PATH']}", "TOOLS": str(tools), "HOME": str(folder)},
+            env={**inherited, **CREDENTIALS, "PATH": f"{tools}:{python}:{os.environ['PATH']}", "TOOLS": str(tools), "HOME": str(folder)},
         )  # fmt: skip
         os.close(said)
         self.result = os.fdopen(self.said, "r")

@@ -225,7 +225,7 @@ def test_layouts_of_lustre(lustre, monkeypatch):
     for name, (layout, want) in cases.items():
         monkeypatch.setattr(os, "getxattr", lambda path, attribute, layout=layout: layout)
         assert lustre.located({"path": "/x", "length": 1}, hosts) == {"components": want}, name
-        # What is cut or changed gives no answer, or another one, and never an error.
+        # A layout that is cut gives no answer, or another one, and never an error.
         for end in range(len(layout)):
             monkeypatch.setattr(os, "getxattr", lambda path, attribute, layout=layout[:end]: layout)
             lustre.located({"path": "/x", "length": 1}, hosts)

@@ -189,7 +189,7 @@ def test_chunks_of_a_tree_that_is_read_with_credentials_of_users(tree):
 
 
 def fetched(tree, path, headers):
-    """What `/files/` answers, and its status."""
+    """The answer of `/files/`, and its status."""
     request = urllib.request.Request(f"http://{tree.up.entry}/files{path}", headers=headers)
     try:
         with urllib.request.urlopen(request, timeout=60) as answer:

@@ -188,7 +188,7 @@ pub enum LayoutError {
         why: String,
     },
 
-    /// Stripes were asked of a segments file.
+    /// Stripes were asked of a file whose pieces are in a table.
     #[error(
         "the stripes of this file are not dealt to its targets in turn: a table says where its pieces lie"
     )]

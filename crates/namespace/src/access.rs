@@ -15,6 +15,16 @@ pub enum Access {
     Write,
 }
 
+impl Access {
+    /// The verb of a refusal.
+    pub(crate) const fn verb(self) -> &'static str {
+        match self {
+            Access::Read => "read",
+            Access::Write => "write",
+        }
+    }
+}
+
 /// The rules of permission, for all namespaces.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::{FileId, FilePath, PathFault, Principal};
+use crate::{DirPath, FileId, FilePath, PathFault, Principal};
 
 /// The result of an operation on the namespace.
 pub type Result<T> = std::result::Result<T, NamespaceError>;
@@ -207,6 +207,35 @@ impl NamespaceError {
 
     pub(crate) fn invalid(what: impl Into<String>, remedy: &'static str) -> Self {
         Self::Invalid { what: what.into(), remedy }
+    }
+
+    /// A second commit of a put differs from the first one.
+    pub(crate) fn committed_otherwise(id: &FileId) -> Self {
+        let what = format!("put {id} is committed with another length or other versions");
+        Self::invalid(what, "begin another put to change the file")
+    }
+
+    /// A commit has not one version for each target.
+    pub(crate) fn wrong_versions(versions: usize, targets: usize) -> Self {
+        let what = format!("{versions} versions were given for {targets} targets");
+        Self::invalid(what, "give one version for each target")
+    }
+
+    /// A path would be moved to itself.
+    pub(crate) fn same_path(source: &FilePath, destination: &DirPath) -> Self {
+        Self::invalid(format!("{source} and {destination} are the same"), "give another name")
+    }
+
+    /// A directory would be moved into itself.
+    pub(crate) fn into_itself(source: &FilePath, target: &FilePath) -> Self {
+        let what = format!("{target} lies in {source}, so {source} would be moved into itself");
+        Self::invalid(what, "choose another directory")
+    }
+
+    /// A directory would replace a file.
+    pub(crate) fn onto_file(source: &FilePath, target: &FilePath) -> Self {
+        let what = format!("{target} is a file, and {source} a directory");
+        Self::invalid(what, "choose another name, or remove that file")
     }
 
     pub(crate) fn damaged(what: impl Into<String>) -> Self {

@@ -79,11 +79,7 @@ impl Namespace for MemoryNamespace {
 
     fn lookup(&self, who: &Principal, path: &FilePath, access: Access) -> Result<FileEntry> {
         let file = self.lock().file(path)?;
-        let verb = match access {
-            Access::Read => "read",
-            Access::Write => "write",
-        };
-        self.rules.check(who, &file, access, verb)?;
+        self.rules.check(who, &file, access, access.verb())?;
         Ok(file)
     }
 

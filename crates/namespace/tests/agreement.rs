@@ -101,7 +101,7 @@ impl<N: Namespace> Named<N> {
         Ok(id)
     }
 
-    /// What an operation says.
+    /// Runs an operation, and returns its answer as a text.
     fn run(&mut self, op: &Op) -> String {
         let mode = |mode| gristmill_namespace::Mode::new(mode).unwrap();
         match *op {

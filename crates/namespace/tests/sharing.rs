@@ -4,7 +4,7 @@
 mod cluster;
 
 use std::path::Path;
-use std::sync::Barrier;
+use std::sync::{Arc, Barrier};
 
 use cluster::{MINUTE, NO_TIME, cluster, file, open, path, who};
 use gristmill_namespace::{Access, Namespace, NamespaceError, NamespaceOptions, READERS, SqliteNamespace};
@@ -13,7 +13,7 @@ use gristmill_namespace::{Access, Namespace, NamespaceError, NamespaceOptions, R
 fn commits_of_many_threads_are_all_kept() {
     const THREADS: usize = 16;
     const FILES: usize = 25;
-    let cluster = cluster();
+    let (cluster, _folder) = cluster();
     let barrier = Barrier::new(THREADS);
     let ids: Vec<_> = std::thread::scope(|scope| {
         let work = |thread| {
@@ -45,7 +45,7 @@ fn commits_of_many_threads_are_all_kept() {
 
 #[test]
 fn racing_commits_to_one_path_leave_one_file_and_one_piece_of_garbage() {
-    let cluster = cluster();
+    let (cluster, _folder) = cluster();
     for round in 0..20 {
         let at = format!("/race{round}");
         let ids = [cluster.begin("alice", &at).unwrap(), cluster.begin("alice", &at).unwrap()];
@@ -74,7 +74,7 @@ fn racing_commits_to_one_path_leave_one_file_and_one_piece_of_garbage() {
 
 #[test]
 fn a_reader_sees_the_old_file_or_the_new_one() {
-    let cluster = cluster();
+    let (cluster, _folder) = cluster();
     let mut known = vec![cluster.put("alice", &file("/a")).unwrap()];
     let start = Barrier::new(READERS + 2);
     std::thread::scope(|scope| {
@@ -104,9 +104,9 @@ fn a_reader_sees_the_old_file_or_the_new_one() {
 
 #[test]
 fn only_one_handle_may_be_open() {
-    let cluster = cluster();
-    let second = SqliteNamespace::open(cluster.dir.path()).unwrap_err();
-    assert!(matches!(&second, NamespaceError::Locked { dir } if dir == cluster.dir.path()));
+    let (cluster, folder) = cluster();
+    let second = SqliteNamespace::open(folder.path()).unwrap_err();
+    assert!(matches!(&second, NamespaceError::Locked { dir } if dir == folder.path()));
     assert!(!second.is_usage());
     cluster.put("alice", &file("/a")).unwrap();
     let cluster = cluster.reopen();
@@ -115,10 +115,9 @@ fn only_one_handle_may_be_open() {
 
 #[test]
 fn closing_leaves_one_whole_file() {
-    let cluster = cluster();
+    let (cluster, dir) = cluster();
     let id = cluster.put("alice", &file("/a")).unwrap();
-    let cluster::Cluster { namespace, dir } = cluster;
-    drop(namespace);
+    drop(cluster);
     assert!(!dir.path().join("namespace.sqlite-wal").exists());
     let copy = tempfile::tempdir().unwrap();
     std::fs::copy(dir.path().join("namespace.sqlite"), copy.path().join("namespace.sqlite")).unwrap();
@@ -127,11 +126,10 @@ fn closing_leaves_one_whole_file() {
 }
 
 /// A closed namespace with the file /a, changed by `change`.
-fn changed(change: impl FnOnce(&Path)) -> tempfile::TempDir {
-    let cluster = cluster();
+fn changed(change: impl FnOnce(&Path)) -> Arc<tempfile::TempDir> {
+    let (cluster, dir) = cluster();
     cluster.put("alice", &file("/a")).unwrap();
-    let cluster::Cluster { namespace, dir } = cluster;
-    drop(namespace);
+    drop(cluster);
     change(&dir.path().join("namespace.sqlite"));
     dir
 }
@@ -223,11 +221,10 @@ fn overwritten_pages_are_damage_and_no_panic() {
 
 #[test]
 fn reopening_renews_the_leases_of_puts() {
-    let cluster = cluster();
+    let (cluster, dir) = cluster();
     let (alice, new) = (who("alice"), file("/a"));
     let expired = cluster.namespace.begin(&alice, &new, NO_TIME).unwrap();
-    let cluster::Cluster { namespace, dir } = cluster;
-    drop(namespace);
+    drop(cluster);
     let renewed = NamespaceOptions { renew_leases: Some(MINUTE), ..NamespaceOptions::default() };
     let namespace = SqliteNamespace::open_with(dir.path(), renewed).unwrap();
     assert!(namespace.garbage(10).unwrap().is_empty());

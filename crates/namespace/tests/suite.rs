@@ -1,19 +1,13 @@
 //! The namespaces of this crate pass the suite.
 #![allow(clippy::unwrap_used, reason = "a test: a panic is a failure")]
 
+mod cluster;
+
 use std::sync::Arc;
 
+use cluster::InFolder;
 use gristmill_namespace::suite::Fixture;
-use gristmill_namespace::{MemoryNamespace, Namespace, NamespaceOptions, SqliteNamespace, namespace_suite};
-
-struct InFolder(tempfile::TempDir);
-
-impl Fixture for InFolder {
-    fn open(&self) -> Arc<dyn Namespace> {
-        let options = NamespaceOptions { admin: "boss".parse().ok(), ..NamespaceOptions::default() };
-        Arc::new(SqliteNamespace::open_with(self.0.path(), options).unwrap())
-    }
-}
+use gristmill_namespace::{MemoryNamespace, Namespace, namespace_suite};
 
 struct InMemory(Arc<MemoryNamespace>);
 
@@ -23,5 +17,5 @@ impl Fixture for InMemory {
     }
 }
 
-namespace_suite!(sqlite, InFolder(tempfile::tempdir().unwrap()));
+namespace_suite!(sqlite, InFolder(Arc::new(tempfile::tempdir().unwrap())));
 namespace_suite!(memory, InMemory(Arc::new(MemoryNamespace::new("boss".parse().ok()))));

@@ -112,7 +112,7 @@ impl Caller {
 /// Checks a request and passes it on, or answers with the refusal.
 pub(crate) async fn enter(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
     let grpc = request.uri().path().starts_with(GRPC);
-    let reduction = request.uri().path().starts_with(reductionist::PATHS);
+    let reduction = is_reduction(&request);
     if grpc && let Err(refusal) = check_grpc(&request) {
         return (StatusCode::UNSUPPORTED_MEDIA_TYPE, refusal).into_response();
     }
@@ -152,12 +152,17 @@ fn admit(shared: &Shared, mut request: Request, grpc: bool) -> Answer<Request> {
     Ok(request)
 }
 
-/// What a request says about who sends it. Basic credentials of a reduction are those of its source. They identify the caller
-/// only if the administrator of the node lists them.
+/// Whether a request asks for the reduction of a chunk.
+fn is_reduction(request: &Request) -> bool {
+    request.uri().path().starts_with(reductionist::PATHS)
+}
+
+/// The credentials of a request. Basic credentials of a reduction are those of its source. They identify the caller only if the
+/// administrator of the node lists them.
 fn credentials(request: &Request) -> Credentials<'_> {
     let Some(value) = request.headers().get(header::AUTHORIZATION) else { return Credentials::None };
     match value.as_bytes().strip_prefix(b"Basic ") {
-        Some(basic) if request.uri().path().starts_with(reductionist::PATHS) => Credentials::Source(basic),
+        Some(basic) if is_reduction(request) => Credentials::Source(basic),
         _ => Credentials::Token(value),
     }
 }

@@ -23,7 +23,7 @@ use crate::shared::{Shared, now};
 /// Largest number of names in one answer to `list`.
 const LIST_PAGE: usize = 1000;
 
-/// What a request that looks for files knows of the nodes.
+/// A search for files: where the nodes are, and how long the search may ask where files of mounts lie.
 pub(crate) struct Search {
     /// The addresses of the nodes, by the numbers of their targets.
     pub addresses: HashMap<u32, String>,
@@ -61,7 +61,7 @@ impl Shared {
         Ok(targets.into_iter().map(|target| (target.number, target.address)).collect())
     }
 
-    /// What a request that looks for files knows of the nodes.
+    /// A search that begins now.
     fn search(&self, places: Places) -> Answer<Search> {
         let locate_until = Instant::now() + LOCATE_PATIENCE;
         Ok(Search { addresses: self.addresses()?, places, locate_until })

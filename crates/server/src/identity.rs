@@ -12,7 +12,7 @@ use crate::ServerError;
 use crate::error::{Answer, Refusal};
 use crate::tokens::{SourceUsersFile, TokenFile};
 
-/// What a request says about who sends it.
+/// The credentials of a request.
 #[derive(Clone, Copy)]
 pub(crate) enum Credentials<'a> {
     /// Nothing.

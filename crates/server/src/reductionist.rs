@@ -28,7 +28,7 @@ use crate::limits::{BODY_TIME, INLINE_REDUCTION, MAX_REDUCTION_BODY, REDUCTION_P
 use crate::memory::Room;
 use crate::permit::Permit;
 use crate::reductionist::source::{OutsideObject, Source, own_file, own_path};
-use crate::requester::{Requester, source_access};
+use crate::requester::{Requester, basic_pair, source_access};
 use crate::shared::Shared;
 
 /// Beginning of the paths.
@@ -117,15 +117,12 @@ impl IntoResponse for Failure {
 /// # Errors
 /// Returns an error if they are malformed.
 fn credentials(headers: &HeaderMap) -> Result<Option<SourceAccess>, Failure> {
-    use base64::Engine;
     if let Some(access) = source_access(headers)? {
         return Ok(Some(access));
     }
     let Some(encoded) = basic(headers) else { return Ok(None) };
-    let decoded = base64::engine::general_purpose::STANDARD.decode(encoded.trim_ascii()).ok();
-    let text = decoded.and_then(|bytes| String::from_utf8(bytes).ok());
-    let pair = text.as_deref().and_then(|text| text.split_once(':'));
-    match pair {
+    let pair = basic_pair(encoded);
+    match pair.as_deref().and_then(|pair| pair.split_once(':')) {
         Some((id, secret)) => {
             Ok(Some(SourceAccess { id: id.to_owned(), secret: secret.to_owned(), token: None }))
         }
@@ -157,23 +154,25 @@ async fn answer(
     let account: Arc<str> = principal.as_str().into();
     let permit = shared.permit(&shared.reductions, &account)?;
     let mut held = Held { room: shared.reduced.room(&account), _permit: permit };
-    let identify = basic(request.headers()).is_some_and(|basic| shared.identities.are_listed(basic));
     let credentials = credentials(request.headers())?;
     let host = authority(&request).map(str::to_owned);
+    let (head, body) = request.into_parts();
     let usage = |text: String| Failure::from(Refusal::new(ErrorKind::Usage, text));
-    let body = axum::body::to_bytes(request.into_body(), MAX_REDUCTION_BODY);
+    let body = axum::body::to_bytes(body, MAX_REDUCTION_BODY);
     let body = tokio::time::timeout(BODY_TIME, body).await;
     let body = body.map_err(|_| usage(format!("send the request within {} s", BODY_TIME.as_secs())))?;
     let body = body.map_err(|_| usage(format!("the request is longer than {MAX_REDUCTION_BODY} bytes")))?;
     let asked = Arc::new(gristmill_reductionist::Request::parse(&body)?);
-    if identify && asked.interface() == Interface::Http && own_path(asked.url(), host.as_deref()).is_none() {
+    let own = own_path(asked.url(), host.as_deref());
+    let identify = || basic(&head.headers).is_some_and(|basic| shared.identities.are_listed(basic));
+    if asked.interface() == Interface::Http && own.is_none() && identify() {
         let text = "these credentials say who you are here, so they are not sent without encryption; name the server with https";
         return Err(usage(text.to_owned()));
     }
     let (offset, size) = asked.stored_range();
     let interface = asked.interface();
     let of_source = move |refusal| Failure::of_source(interface, refusal);
-    let source = match own_path(asked.url(), host.as_deref()) {
+    let source = match own {
         Some(path) => {
             let state = shared.clone();
             let (source, held_again) = blocking(move || {

@@ -18,6 +18,13 @@ impl<'a> From<&'a Principal> for Requester<'a> {
     }
 }
 
+/// The text `ID:SECRET` of Basic credentials (RFC 7617), as a header has them behind `Basic `. `None` if they are malformed.
+pub(crate) fn basic_pair(encoded: &[u8]) -> Option<String> {
+    use base64::Engine;
+    let decoded = base64::engine::general_purpose::STANDARD.decode(encoded.trim_ascii()).ok()?;
+    String::from_utf8(decoded).ok().filter(|pair| pair.contains(':'))
+}
+
 /// The credentials for storage outside in the headers of a request.
 ///
 /// # Errors

@@ -9,6 +9,7 @@ use ring::digest;
 
 use crate::ServerError;
 use crate::limits::{MAX_TOKENS_BYTES, MIN_TOKEN_BYTES};
+use crate::requester::basic_pair;
 use crate::watched_file::WatchedFile;
 
 /// SHA-256 of a token. The time of a look-up does not depend on a common prefix with other tokens.
@@ -56,9 +57,7 @@ impl SourceUsersFile {
     /// The principal of Basic credentials, as the header has them behind `Basic `. `None` if they are not known, malformed, or have a
     /// secret that could be guessed.
     pub fn principal(&self, basic: &[u8]) -> Option<Principal> {
-        use base64::Engine;
-        let decoded = base64::engine::general_purpose::STANDARD.decode(basic.trim_ascii()).ok()?;
-        let pair = String::from_utf8(decoded).ok()?;
+        let pair = basic_pair(basic)?;
         let (_, secret) = pair.split_once(':')?;
         if secret.len() < MIN_TOKEN_BYTES {
             return None;

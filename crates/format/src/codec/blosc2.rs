@@ -40,7 +40,7 @@ fn cut() -> FormatError {
     bad("it is cut off")
 }
 
-/// What the header of a chunk tells.
+/// The fields of the header of a chunk.
 struct Header {
     /// The codec and the flags.
     flags: u8,

@@ -47,8 +47,7 @@ impl State {
             false => FilePath::parse(destination.as_str())?,
         };
         if target == source || destination.as_str() == source.as_str() {
-            let what = format!("{source} and {destination} are the same");
-            return Err(NamespaceError::invalid(what, "give another name"));
+            return Err(NamespaceError::same_path(&source, &destination));
         }
         let files = match file {
             Some(file) => self.move_file(rules, who, &file, &target)?,
@@ -111,17 +110,11 @@ impl State {
     ) -> Result<u64> {
         let from = DirPath::from(source);
         if target.key().starts_with(&from.prefix()) {
-            return Err(NamespaceError::invalid(
-                format!("{target} lies in {source}, so {source} would be moved into itself"),
-                "choose another directory",
-            ));
+            return Err(NamespaceError::into_itself(source, target));
         }
         self.check_not_in_tree(target)?;
         if self.at(target).is_some() {
-            return Err(NamespaceError::invalid(
-                format!("{target} is a file, and {source} a directory"),
-                "choose another name, or remove that file",
-            ));
+            return Err(NamespaceError::onto_file(source, target));
         }
         if let Some(parent) = self.file_above(target) {
             return Err(conflict(target, PathConflict::ParentIsFile(parent)));

@@ -79,10 +79,7 @@ impl State {
         rules.check_owner(who, &put.who, path, "commit the put of")?;
         if let Some(file) = put.file {
             if file.length != length || file.versions != versions {
-                return Err(NamespaceError::invalid(
-                    format!("put {id} is committed with another length or other versions"),
-                    "begin another put to change the file",
-                ));
+                return Err(NamespaceError::committed_otherwise(id));
             }
             return Ok(CommitOutcome { file, replaced: put.replaced });
         }
@@ -90,10 +87,7 @@ impl State {
             return Err(unknown(id));
         }
         if versions.len() != put.new.targets.len() {
-            return Err(NamespaceError::invalid(
-                format!("{} versions were given for {} targets", versions.len(), put.new.targets.len()),
-                "give one version for each target",
-            ));
+            return Err(NamespaceError::wrong_versions(versions.len(), put.new.targets.len()));
         }
         let old = self.check_destination(rules, who, &put.new.path, put.new.mode)?;
         if let Some(old) = &old {

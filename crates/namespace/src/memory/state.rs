@@ -30,7 +30,7 @@ pub(super) struct Put {
     pub who: Principal,
     pub new: NewFile,
     pub stage: Stage,
-    /// What the commit gave, also after the file was removed.
+    /// The file that the commit made. It stays here after its removal.
     pub file: Option<FileEntry>,
     pub replaced: Option<FileId>,
 }

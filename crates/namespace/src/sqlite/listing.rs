@@ -18,11 +18,7 @@ impl SqliteNamespace {
     pub(super) fn lookup(&self, who: &Principal, path: &FilePath, access: Access) -> Result<FileEntry> {
         let row = self.readers.with(|connection| Row::at(connection, path))?;
         let file = row.ok_or_else(|| not_found(path))?.entry()?;
-        let verb = match access {
-            Access::Read => "read",
-            Access::Write => "write",
-        };
-        self.rules.check(who, &file, access, verb)?;
+        self.rules.check(who, &file, access, access.verb())?;
         Ok(file)
     }
 

@@ -111,10 +111,7 @@ fn commit(
     if row.is_committed() {
         let done = row.committed()?;
         if done.file.length != length || done.file.versions != versions {
-            return Err(NamespaceError::invalid(
-                format!("put {id} is committed with another length or other versions"),
-                "begin another put to change the file",
-            ));
+            return Err(NamespaceError::committed_otherwise(id));
         }
         return Ok(done);
     }
@@ -122,10 +119,7 @@ fn commit(
         return Err(unknown_attempt(id));
     }
     if versions.len() != row.targets.len() {
-        return Err(NamespaceError::invalid(
-            format!("{} versions were given for {} targets", versions.len(), row.targets.len()),
-            "give one version for each target",
-        ));
+        return Err(NamespaceError::wrong_versions(versions.len(), row.targets.len()));
     }
     let old = check_destination(connection, rules, who, &row.path, row.mode)?;
     let (mut owner, mut mode, mut replaced) = (row.who, row.mode, None);

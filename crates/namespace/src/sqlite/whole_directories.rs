@@ -45,10 +45,7 @@ impl SqliteNamespace {
                 false => FilePath::parse(destination.as_str())?,
             };
             if target == source || destination.as_str() == source.as_str() {
-                return Err(NamespaceError::invalid(
-                    format!("{source} and {destination} are the same"),
-                    "give another name",
-                ));
+                return Err(NamespaceError::same_path(&source, &destination));
             }
             let files = match file {
                 Some(row) => move_file(connection, &rules, &who, row, &target)?,
@@ -133,20 +130,14 @@ fn move_directory(
 ) -> Result<u64> {
     let (from, to) = (DirPath::from(source), DirPath::from(target));
     if target.key().starts_with(&from.prefix()) {
-        return Err(NamespaceError::invalid(
-            format!("{target} lies in {source}, so {source} would be moved into itself"),
-            "choose another directory",
-        ));
+        return Err(NamespaceError::into_itself(source, target));
     }
     if let Some(tree) = tree_of(connection, &target.key())? {
         let conflict = PathConflict::InTree(tree.path);
         return Err(NamespaceError::Conflict { path: target.clone(), conflict });
     }
     if Row::at(connection, target)?.is_some() {
-        return Err(NamespaceError::invalid(
-            format!("{target} is a file, and {source} a directory"),
-            "choose another name, or remove that file",
-        ));
+        return Err(NamespaceError::onto_file(source, target));
     }
     let conflict = match file_above(connection, target)? {
         Some(parent) => Some(PathConflict::ParentIsFile(parent)),

@@ -21,6 +21,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync
 use std::time::Instant;
 
 use gristmill_layout::{MAX_COMPONENTS, MAX_CYCLE};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use serde::{Deserialize, Serialize};
 
 use crate::ServerError;
@@ -104,7 +105,7 @@ fn answer(path: PathBuf, questions: Receiver<Question>) {
             continue;
         }
         // It may have ended while nobody asked, for example to read its tables again.
-        let known = program.take().and_then(|mut running| (!running.has_ended()).then_some(running));
+        let known = program.take().filter(|running| !running.has_ended());
         let mut running = match known {
             Some(running) => Ok(running),
             None => Program::start(&path).map_err(|error| error.to_string()),
@@ -160,8 +161,14 @@ impl Program {
         Ok(program)
     }
 
-    fn has_ended(&mut self) -> bool {
-        !matches!(self.child.try_wait(), Ok(None))
+    fn pid(&self) -> Option<Pid> {
+        i32::try_from(self.child.id()).ok().and_then(Pid::from_raw)
+    }
+
+    /// Whether it has ended. It is not waited for, so no other process gets its number before it is dropped.
+    fn has_ended(&self) -> bool {
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        self.pid().is_none_or(|pid| !matches!(waitid(WaitId::Pid(pid), look), Ok(None)))
     }
 
     fn ask(&mut self, line: &str) -> Result<Located, String> {
@@ -181,10 +188,9 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        let group = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw);
-        if let Some(group) = group {
+        if let Some(group) = self.pid() {
             // It may have ended by itself. It is not waited for yet, so no other process has its number.
-            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+            let _ = kill_process_group(group, Signal::KILL);
         }
         let _ = self.child.wait();
     }

@@ -54,8 +54,10 @@ fn greatest_common_divisor(a: usize, b: usize) -> usize {
 }
 
 /// The owners of the stripes of a file: nodes at the hosts where they lie. Stripes of hosts without a node are dealt to all
-/// nodes from number `turn` on. The file has at most `most` stripes. `None` if no node is at any of the hosts, if the answer makes no layout, or if the stripes are
-/// too short or too many.
+/// nodes from number `turn` on.
+///
+/// `None` if no node is at any of the hosts, if the answer makes no layout, if the stripes are too short, or if the file has
+/// more than `most` of them.
 pub(super) fn near(
     located: &Located,
     nodes: &[TreeNode<'_>],
