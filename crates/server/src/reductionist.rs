@@ -5,9 +5,9 @@
 //! are sent to it and nowhere else. They are an identity only if the administrator lists them. Else the connection tells who the
 //! caller is, as for all requests.
 
+mod answer_body;
 mod source;
 
-use std::io;
 use std::sync::Arc;
 
 use axum::Router;
@@ -17,7 +17,6 @@ use axum::routing::post;
 use gristmill_format::MAX_STORED_BYTES;
 use gristmill_reductionist::{Interface, Operation, RequestError, reduce};
 use gristmill_runtime::ErrorKind;
-use gristmill_transport::ReadBody;
 use gristmill_wire::SourceAccess;
 use http::{HeaderMap, StatusCode, header};
 
@@ -27,6 +26,7 @@ use crate::error::Refusal;
 use crate::limits::{BODY_TIME, INLINE_REDUCTION, MAX_REDUCTION_BODY, REDUCTION_PATIENCE};
 use crate::memory::Room;
 use crate::permit::Permit;
+use crate::reductionist::answer_body::AnswerBody;
 use crate::reductionist::source::{OutsideObject, Source, own_file, own_path};
 use crate::requester::{Requester, basic_pair, source_access};
 use crate::shared::Shared;
@@ -233,12 +233,6 @@ async fn answer(
     };
     // A small chunk takes less time than to wake another thread.
     let (cbor, held) = if memory <= INLINE_REDUCTION { work()? } else { blocking(work).await? };
-    let body = ReadBody::new(0..cbor.len() as u64, move |offset, buffer| {
-        let _held = &held;
-        let start = usize::try_from(offset).unwrap_or(usize::MAX);
-        let part = start.checked_add(buffer.len()).and_then(|end| cbor.get(start..end));
-        buffer.copy_from_slice(part.ok_or(io::ErrorKind::UnexpectedEof)?);
-        Ok(())
-    });
+    let body = AnswerBody::new(cbor, held);
     Ok(([(header::CONTENT_TYPE, "application/cbor")], shared.sent.body(body)).into_response())
 }
