@@ -2,6 +2,7 @@
 # make check    format, lints and unit tests: some minutes once everything was built
 # make test     every check: format, lints, tests in Rust and Python
 # make test-ceph  files in buckets of a real Ceph, which 'make test' leaves out
+# make test-emulators  files of servers that stand for Azure and Google, which 'make test' leaves out
 # make bench    all benchmarks; figures and pictures go to bench/results
 # make docs     the site of the documentation, in target/site
 # make figures  the papers' figures in the lab (root): bench/results/lab and docs/figures.md
@@ -43,7 +44,7 @@ test: $(VENV)/ready $(RG)
 	$(PYTHON_DOOR)
 	scripts/browser
 	scripts/web_server
-	GRISTMILL_BIN=target/debug/gristmill $(VENV)/bin/python -m pytest -q -rs -m "not alone and not ceph" \
+	GRISTMILL_BIN=target/debug/gristmill $(VENV)/bin/python -m pytest -q -rs -m "not alone and not ceph and not emulators" \
 	    -n $(TESTS_AT_ONCE) --dist loadfile --no-loadscope-reorder tests bench
 	GRISTMILL_BIN=target/debug/gristmill $(VENV)/bin/python -m pytest -q -rs -m alone $(TESTS_ALONE)
 	scripts/fuzz 3
@@ -58,6 +59,14 @@ test-ceph: $(VENV)/ready
 	$(PYTHON_DOOR)
 	scripts/ceph
 	GRISTMILL_BIN=target/debug/gristmill $(VENV)/bin/python -m pytest -q -rs -m ceph tests/test_radosgw.py
+
+# Some minutes more where Azurite (npm) and fake-gcs-server (Go) are not installed yet.
+.PHONY: test-emulators
+test-emulators: $(VENV)/ready
+	$(CARGO) build --workspace --all-features --bins
+	$(PYTHON_DOOR)
+	scripts/emulators $(CARGO) test -p gristmill-sources --test emulators
+	GRISTMILL_BIN=target/debug/gristmill scripts/emulators $(VENV)/bin/python -m pytest -q -rs -m emulators tests/test_emulators.py
 
 # The package is installed for its reference; whatever is wrong with a page or a link is an error.
 docs: $(VENV)/ready

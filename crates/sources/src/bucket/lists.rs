@@ -10,6 +10,7 @@ use object_store::path::{Error as PathError, Path};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 use super::{Bucket, found};
+use crate::Scheme;
 use crate::retry::repeat;
 use crate::store_error::explain_list;
 
@@ -90,8 +91,9 @@ impl Bucket {
     }
 
     /// Gives the pages of a list to `each`, from a place on, until it returns false. It also gets whether the store said that more
-    /// follows. Returns the number of rows that the store gave, with those of markers. Some servers cut lists without a token for the
-    /// rest, so the end of a list is only believed if nothing comes after its last name.
+    /// follows. Returns the number of rows that the store gave, with those of markers. Some servers of S3 cut lists without a token for
+    /// the rest, so the end of a list is only believed if nothing comes after its last name. Google and Azure always give a token, and
+    /// servers that stand for them ignore the place from which a list goes on.
     async fn pages(
         &self,
         prefix: &str,
@@ -99,7 +101,8 @@ impl Bucket {
         from: Option<String>,
         mut each: impl FnMut(Vec<Listed>, bool) -> Result<bool>,
     ) -> Result<usize> {
-        let (mut offset, mut reached, mut token) = (from.clone(), from, None);
+        let trusts_tokens = matches!(self.root.scheme(), Scheme::Gs | Scheme::Az);
+        let (mut offset, mut reached, mut token) = (from.clone(), from.clone(), None);
         if prefix.is_empty() && offset.is_none() {
             self.check_root().await?;
         }
@@ -112,8 +115,10 @@ impl Bucket {
                 page_token: token.clone(),
                 ..PaginatedListOptions::default()
             };
-            let page = match repeat(async || self.page(prefix, listing.clone()).await).await? {
+            let mut ends = false;
+            let mut page = match repeat(async || self.page(prefix, listing.clone()).await).await? {
                 Answer::Page(page) => {
+                    ends = trusts_tokens && page.token.is_none();
                     // Shorter and shorter pages lead to a name that is no path, and longer ones away from it.
                     max_keys = match was_refused {
                         true => (max_keys / 2).max(1),
@@ -134,11 +139,14 @@ impl Bucket {
                     self.page_of_no_path(prefix, path)
                 }
             };
-            let last_name = page.names.iter().map(|one| match delimiter {
+            let place = |one: &Listed| match delimiter {
                 Some(_) => after(prefix, &one.cursor),
                 None => format!("{prefix}{}", one.cursor),
-            });
-            let last_name = last_name.max();
+            };
+            if trusts_tokens && let Some(from) = &from {
+                page.names.retain(|one| place(one) > *from);
+            }
+            let last_name = page.names.iter().map(place).max();
             reached = reached.max(last_name).max(page.last.clone());
             rows = rows.saturating_add(page.rows);
             token = page.token;
@@ -148,7 +156,7 @@ impl Bucket {
             if token.is_some() {
                 continue;
             }
-            if page.rows == 0 {
+            if page.rows == 0 || ends {
                 return Ok(rows);
             }
             // Markers end with a '/' that is not shown. A page that has only such seems to bring nothing new.
