@@ -117,11 +117,14 @@ impl Folder for Bucket {
         &self.driver
     }
 
-    async fn get_now(&self, key: &Key, range: Range<u64>, take: TakeBytes<'_>) -> Result<()> {
+    async fn get_now(&self, key: &Key, range: Range<u64>, take: TakeBytes<'_>) -> Result<Option<Found>> {
         let url = self.root.below(key)?;
         let bounded = Some(GetRange::Bounded(range.clone()));
         let options = GetOptions { range: bounded, ..GetOptions::default() };
         let got = self.store.get_opts(&path(&url)?, options).await;
-        read_answer(&url, got.map_err(|error| explain(&url, error))?, range, take).await
+        let got = got.map_err(|error| explain(&url, error))?;
+        let state = found(&url, &got.meta).ok();
+        read_answer(&url, got, range, take).await?;
+        Ok(state)
     }
 }

@@ -4,13 +4,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, try_join_all};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use gristmill_backend::{Backend, BackendError, Found, Key, Object, Result, check_ranges, read_opened};
 
 use crate::driver::{Driver, too_slow};
 use crate::http_client::MAX_REQUESTS_AT_ONCE;
-use crate::pieces::{MAX_PIECE, Piece, cut, split};
+use crate::pieces::{Piece, cut, split};
 use crate::range_cache::CachedObject;
 use crate::read_ahead::ReadAhead;
 use crate::retry::Retries;
@@ -38,8 +38,9 @@ pub(crate) trait Fetch: Send + Sync + 'static {
 
 /// A folder of an object store or of a web server.
 pub(crate) trait Folder: Backend {
-    /// Gives the bytes of a range of a file to `take`, with one request. The range is not empty.
-    async fn get_now(&self, key: &Key, range: Range<u64>, take: TakeBytes<'_>) -> Result<()>;
+    /// Gives the bytes of a range of a file to `take`, with one request. The range is not empty. Returns the state of the file if the
+    /// answer tells it.
+    async fn get_now(&self, key: &Key, range: Range<u64>, take: TakeBytes<'_>) -> Result<Option<Found>>;
 
     fn driver(&self) -> &Driver;
 
@@ -52,20 +53,19 @@ pub(crate) trait Folder: Backend {
     }
 }
 
-/// Fills `out` from an offset with one request. Returns `false` if the file must be opened to know more: if the request failed, because
-/// it is not known then in which state the file is, and if the range is too long for one request.
+/// Fills `out` from an offset. Nothing is asked before its bytes. Returns `false` if the file must be opened to know more: if a request
+/// failed, because it is not known then in which state the file is, and if the answers are not known to be of one state.
 pub(crate) async fn read_once<F: Folder + ?Sized>(
     folder: &F,
     key: &Key,
     offset: u64,
     out: &mut [u8],
 ) -> Result<bool> {
-    let len = out.len() as u64;
-    let end = offset.checked_add(len).filter(|_| len > 0 && len <= MAX_PIECE && !key.is_root());
-    let Some(end) = end else { return Ok(false) };
-    let mut filled = 0;
-    let mut take = |bytes: Bytes| copy(&bytes, out, &mut filled);
-    let read = folder.get_now(key, offset..end, &mut take);
+    let is_range = !out.is_empty() && offset.checked_add(out.len() as u64).is_some();
+    if !is_range || key.is_root() {
+        return Ok(false);
+    }
+    let read = read_pieces(folder, key, offset, out);
     let read = match folder.driver().patience() {
         None => read.await,
         Some(patience) => match tokio::time::timeout(patience, read).await {
@@ -77,8 +77,32 @@ pub(crate) async fn read_once<F: Folder + ?Sized>(
         Err(BackendError::Unavailable { .. } | BackendError::Io { .. } | BackendError::Changed { .. }) => {
             Ok(false)
         }
-        read => read.map(|()| true),
+        read => read,
     }
+}
+
+/// Reads a range in requests of at most [`MAX_PIECE`](crate::pieces::MAX_PIECE) bytes, all at once. Returns whether all answers are of one state.
+async fn read_pieces<F: Folder + ?Sized>(folder: &F, key: &Key, offset: u64, out: &mut [u8]) -> Result<bool> {
+    let mut reads = Vec::new();
+    for piece in cut(vec![(offset, out)]) {
+        reads.push(read_piece_now(folder, key, piece));
+    }
+    let states = try_join_all(reads).await?;
+    // One answer has one state, also if it does not tell it.
+    Ok(states.len() == 1 || states.windows(2).all(|two| two[0].is_some() && two[0] == two[1]))
+}
+
+async fn read_piece_now<F: Folder + ?Sized>(
+    folder: &F,
+    key: &Key,
+    mut piece: Piece<'_>,
+) -> Result<Option<Found>> {
+    let range = piece.range.clone();
+    let split = BackendError::Internal { what: "a piece of one range has several buffers" };
+    let out = piece.whole().ok_or(split)?;
+    let mut filled = 0;
+    let mut take = |bytes: Bytes| copy(&bytes, out, &mut filled);
+    folder.get_now(key, range, &mut take).await
 }
 
 /// Copies bytes behind those that are filled. There are never more than `out` has room for.

@@ -96,8 +96,8 @@ impl OutsideFolder {
         }
     }
 
-    /// Fills `out` with the bytes of a file from an offset, in the state of the file now, with one request. Returns `false` if the file
-    /// must be opened to know more: if the request failed, or if the range is too long for one request.
+    /// Fills `out` with the bytes of a file from an offset, in the state of the file now, without a request for that state. Returns
+    /// `false` if the file must be opened to know more: if a request failed, or if the answers to several are not of one state.
     ///
     /// # Errors
     /// The error is [`BackendError::NotFound`] if there is no such file, [`BackendError::Denied`] if it may not be read, and

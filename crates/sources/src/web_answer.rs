@@ -238,7 +238,7 @@ pub(crate) async fn read_range(
     Ok(settled)
 }
 
-/// Reads a range of a file in its state now.
+/// Reads a range of a file in its state now. Returns the state if the answer tells it.
 ///
 /// # Errors
 /// It fails also if the URL is that of a folder, and if the server sends something else than the range.
@@ -247,7 +247,7 @@ pub(crate) async fn read_range_now(
     url: &Url,
     wanted: Range<u64>,
     take: TakeBytes<'_>,
-) -> Result<(), WebFailure> {
+) -> Result<Option<Found>, WebFailure> {
     let (range, len) =
         (format!("bytes={}-{}", wanted.start, wanted.end.saturating_sub(1)), wanted.end - wanted.start);
     let (answer, at) = send(http, Method::GET, url, &[(RANGE, range.as_str())]).await?;
@@ -256,19 +256,21 @@ pub(crate) async fn read_range_now(
         return Err(failure);
     }
     check_encoding(headers)?;
-    let is_range = match (status, content_range(headers)) {
-        (StatusCode::PARTIAL_CONTENT, Some((got, _))) => got == wanted,
+    let length = match (status, content_range(headers)) {
+        (StatusCode::PARTIAL_CONTENT, Some((got, length))) => Some(length).filter(|_| got == wanted),
         (StatusCode::OK, _) => {
             let length = text(headers, &CONTENT_LENGTH).and_then(|length| length.parse().ok());
-            wanted.start == 0 && length == Some(len)
+            length.filter(|length| wanted.start == 0 && *length == len)
         }
-        _ => false,
+        _ => None,
     };
     // A server sends the URL of a folder on to the page of the folder.
-    if !is_range || at.path().ends_with('/') {
-        return Err(WebFailure::Unavailable("the server sends something else than the range".into()));
-    }
-    body(answer, len, take).await
+    let length = length.filter(|_| !at.path().ends_with('/'));
+    let length = length
+        .ok_or_else(|| WebFailure::Unavailable("the server sends something else than the range".into()))?;
+    let state = stamp(headers).ok().map(|stamp| Found { length, stamp });
+    body(answer, len, take).await?;
+    Ok(state)
 }
 
 /// Gives the body of an answer, which must have `len` bytes.

@@ -258,7 +258,7 @@ impl Folder for WebServer {
         &self.driver
     }
 
-    async fn get_now(&self, key: &Key, range: Range<u64>, take: TakeBytes<'_>) -> Result<()> {
+    async fn get_now(&self, key: &Key, range: Range<u64>, take: TakeBytes<'_>) -> Result<Option<Found>> {
         let url = self.root.below(key)?;
         let read = read_range_now(&self.http, &parsed(&url)?, range, take).await;
         read.map_err(|failure| failure.named(url.to_string()))

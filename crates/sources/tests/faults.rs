@@ -75,6 +75,30 @@ fn a_file_that_changes_is_an_error() {
 }
 
 #[test]
+fn pieces_of_two_states_are_never_mixed() {
+    // Each is longer than one request.
+    let before: Vec<u8> = content().repeat(100);
+    let files: [(Box<dyn Fixture>, server::Shared); 2] = {
+        let (s3, web) = (S3::start(), Web::start());
+        let (one, two) = (s3.0.files.clone(), web.0.files.clone());
+        [(Box::new(s3), one), (Box::new(web), two)]
+    };
+    for (fixture, files) in files {
+        let key = Key::new("file").unwrap();
+        fixture.put(&key, &before);
+        let backend = fixture.backend();
+        let mut out = vec![0; before.len()];
+        backend.read_now(&key, 0, &mut out).unwrap();
+        assert!(out == before);
+        assert!(files.requests().iter().all(|request| !request.starts_with("HEAD")));
+        files.fail(&[Fault::Nothing, Fault::Replace]);
+        backend.read_now(&key, 0, &mut out).unwrap();
+        assert_eq!(files.faults_left(), 0);
+        assert!(out.iter().all(|byte| *byte == out[0]) && out[0] != before[0]);
+    }
+}
+
+#[test]
 fn other_bytes_than_asked_for_are_an_error() {
     on_each(&[Fault::OtherRange; 5], |read| {
         let error = read.unwrap_err().to_string();

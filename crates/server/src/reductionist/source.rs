@@ -94,7 +94,7 @@ impl OutsideObject {
         Ok(Source::Object(self.folder.backend().open(&self.key).map_err(RunError::from)?))
     }
 
-    /// Fills `out` from an offset with one request. Returns `false` if [`Source::read`] must read it.
+    /// Fills `out` from an offset, without a request for the state of the object. Returns `false` if [`Source::read`] must read it.
     ///
     /// # Errors
     /// It fails if there is no such object, or if it may not be read.

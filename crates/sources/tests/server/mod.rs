@@ -21,6 +21,8 @@ pub const BUCKET: &str = "bucket";
 /// A fault in the answer to one request for bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fault {
+    /// The answer is right.
+    Nothing,
     Status(u16),
     /// The connection closes in the middle of the body.
     CutBody,
