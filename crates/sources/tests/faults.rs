@@ -29,13 +29,15 @@ fn opened() -> Vec<(Box<dyn Fixture>, Arc<dyn Object>)> {
     each.collect()
 }
 
+/// One of each kind of server, and its files.
+fn servers() -> [(Box<dyn Fixture>, server::Shared); 2] {
+    let (s3, web) = (S3::start(), Web::start());
+    let (one, two) = (s3.0.files.clone(), web.0.files.clone());
+    [(Box::new(s3), one), (Box::new(web), two)]
+}
+
 fn on_each(faults: &[Fault], check: impl Fn(Result<Vec<u8>, BackendError>)) {
-    let servers: [(Box<dyn Fixture>, server::Shared); 2] = {
-        let (s3, web) = (S3::start(), Web::start());
-        let (one, two) = (s3.0.files.clone(), web.0.files.clone());
-        [(Box::new(s3), one), (Box::new(web), two)]
-    };
-    for (fixture, files) in servers {
+    for (fixture, files) in servers() {
         let key = Key::new("file").unwrap();
         fixture.put(&key, &content());
         let object = fixture.backend().open(&key).unwrap();
@@ -78,12 +80,7 @@ fn a_file_that_changes_is_an_error() {
 fn pieces_of_two_states_are_never_mixed() {
     // Each is longer than one request.
     let before: Vec<u8> = content().repeat(100);
-    let files: [(Box<dyn Fixture>, server::Shared); 2] = {
-        let (s3, web) = (S3::start(), Web::start());
-        let (one, two) = (s3.0.files.clone(), web.0.files.clone());
-        [(Box::new(s3), one), (Box::new(web), two)]
-    };
-    for (fixture, files) in files {
+    for (fixture, files) in servers() {
         let key = Key::new("file").unwrap();
         fixture.put(&key, &before);
         let backend = fixture.backend();
