@@ -362,8 +362,9 @@ def test_credentials_of_storage_can_be_an_identity(nodes_of_test, s3, tmp_path):
     assert post(up, "count", outside)[1] == 401
     # The server of S3 here takes all credentials.
     assert reduced(up, "count", outside, alice)[0] == 1
-    message, status = post(up, "count", {**outside, "interface_type": "http"}, alice)
-    assert status == 400 and "not sent without encryption" in message and alice[1] not in message
+    for interface in ("http", "https"):
+        message, status = post(up, "count", {**outside, "interface_type": interface}, alice)
+        assert status == 400 and "not sent without encryption" in message and alice[1] not in message
     basic = {"Authorization": "Basic " + b64encode(":".join(alice).encode()).decode()}
     with pytest.raises(urllib.error.HTTPError) as caught:
         urllib.request.urlopen(urllib.request.Request(asked["url"], headers=basic), timeout=60)

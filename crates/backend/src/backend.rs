@@ -225,8 +225,8 @@ pub trait Backend: Send + Sync {
         if object.found() == found { Ok(object) } else { Err(BackendError::Changed { name: object.name() }) }
     }
 
-    /// Fills `out` with the bytes of a file from an offset, in the state of the file now. Storage behind a network answers that with one
-    /// request, but needs two for [`open`](Backend::open) and a read.
+    /// Fills `out` with the bytes of a file from an offset, in the state of the file now. Storage behind a network needs no
+    /// request for the state first, as [`open`](Backend::open) does.
     ///
     /// # Errors
     /// It fails as [`open`](Backend::open) and [`Object::read`] do.

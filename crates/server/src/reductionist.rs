@@ -17,6 +17,7 @@ use axum::routing::post;
 use gristmill_format::MAX_STORED_BYTES;
 use gristmill_reductionist::{Interface, Operation, RequestError, reduce};
 use gristmill_runtime::ErrorKind;
+use gristmill_sources::{Scheme, SourceUrl};
 use gristmill_wire::SourceAccess;
 use http::{HeaderMap, StatusCode, header};
 
@@ -165,7 +166,10 @@ async fn answer(
     let asked = Arc::new(gristmill_reductionist::Request::parse(&body)?);
     let own = own_path(asked.url(), host.as_deref());
     let identify = || basic(&head.headers).is_some_and(|basic| shared.identities.are_listed(basic));
-    if asked.interface() == Interface::Http && own.is_none() && identify() {
+    // A login of a web server goes over the connection as it is. The URL tells whether that is encrypted, not the interface.
+    let is_plain = asked.interface() != Interface::S3
+        && asked.url().parse::<SourceUrl>().is_ok_and(|url| url.scheme() == Scheme::Http);
+    if is_plain && own.is_none() && identify() {
         let text = "these credentials say who you are here, so they are not sent without encryption; name the server with https";
         return Err(usage(text.to_owned()));
     }

@@ -24,7 +24,7 @@ impl<H> AsRef<[u8]> for Owned<H> {
 }
 
 impl AnswerBody {
-    /// Sends `bytes`. `held` is dropped after the last of them was passed to the connection, or when the connection ends.
+    /// Sends `bytes`. `held` is dropped when the connection has let go of the last frame, or ends.
     pub fn new(bytes: Vec<u8>, held: impl Send + 'static) -> AnswerBody {
         AnswerBody(Bytes::from_owner(Owned { bytes, _held: held }))
     }
@@ -74,7 +74,6 @@ mod tests {
             got.extend_from_slice(&data);
         }
         assert!(got == bytes && body.is_end_stream());
-        drop(body);
         assert_eq!(Arc::strong_count(&held), 1);
     }
 

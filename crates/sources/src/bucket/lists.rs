@@ -102,6 +102,7 @@ impl Bucket {
         mut each: impl FnMut(Vec<Listed>, bool) -> Result<bool>,
     ) -> Result<usize> {
         let trusts_tokens = matches!(self.root.scheme(), Scheme::Gs | Scheme::Az);
+        let mut is_beyond = !trusts_tokens;
         let (mut offset, mut reached, mut token) = (from.clone(), from.clone(), None);
         if prefix.is_empty() && offset.is_none() {
             self.check_root().await?;
@@ -143,8 +144,12 @@ impl Bucket {
                 Some(_) => after(prefix, &one.cursor),
                 None => format!("{prefix}{}", one.cursor),
             };
-            if trusts_tokens && let Some(from) = &from {
-                page.names.retain(|one| place(one) > *from);
+            // Only the names before the first new one are left out, so a list that is not in order is still an error.
+            if let Some(from) = &from {
+                page.names.retain(|one| {
+                    is_beyond |= place(one) > *from;
+                    is_beyond
+                });
             }
             let last_name = page.names.iter().map(place).max();
             reached = reached.max(last_name).max(page.last.clone());
