@@ -166,10 +166,9 @@ async fn answer(
     let asked = Arc::new(gristmill_reductionist::Request::parse(&body)?);
     let own = own_path(asked.url(), host.as_deref());
     let identify = || basic(&head.headers).is_some_and(|basic| shared.identities.are_listed(basic));
-    // A login of a web server goes over the connection as it is. The URL tells whether that is encrypted, not the interface.
-    let is_plain = asked.interface() != Interface::S3
-        && asked.url().parse::<SourceUrl>().is_ok_and(|url| url.scheme() == Scheme::Http);
-    if is_plain && own.is_none() && identify() {
+    // The URL tells whether a login of a web server is encrypted on its way, not the interface.
+    let is_plain = || asked.url().parse().is_ok_and(|url: SourceUrl| url.scheme() == Scheme::Http);
+    if asked.interface() != Interface::S3 && own.is_none() && identify() && is_plain() {
         let text = "these credentials say who you are here, so they are not sent without encryption; name the server with https";
         return Err(usage(text.to_owned()));
     }
