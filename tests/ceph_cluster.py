@@ -1,4 +1,5 @@
-"""A Ceph of the distribution on this machine, with its gateway to S3 (radosgw): plain processes in a folder of their own."""
+"""A Ceph of the distribution on this machine, with its gateway to S3 (radosgw) or its file system: plain processes in a folder of
+their own."""
 
 import os
 import shutil
@@ -19,7 +20,7 @@ OTHER_KEY, OTHER_SECRET = "ANOTHEROFTESTS", "a-secret-of-another"
 #: The gateway cuts objects into stripes of this size. Each is an object in RADOS.
 STRIPE = 4 << 20
 
-PROGRAMS = ("ceph", "ceph-authtool", "ceph-mon", "ceph-osd", "monmaptool", "rados", "radosgw", "radosgw-admin")
+PROGRAMS = ("ceph", "ceph-authtool", "ceph-mds", "ceph-mon", "ceph-osd", "monmaptool", "rados", "radosgw", "radosgw-admin")
 OSDS = 2
 STARTING = 120  # seconds; a bound on a hang, not a measure of speed
 ENDING = 30
@@ -58,18 +59,26 @@ osd data = {folder}/osd.$id
 osd objectstore = memstore
 memstore device bytes = 4294967296
 osd op num shards = 2
+[mds]
+mds data = {folder}/mds
 [client.rgw]
 rgw data = {folder}
 rgw frontends = beast endpoint=127.0.0.1:{gateway}
 rgw thread pool size = 64
 """
 
+#: The pool with the objects of files.
+FILE_POOL = "cephfs_data"
+
 #: What each process, and the administrator, may do.
 RIGHTS = {
     "mon.": {"mon": "allow *"},
-    "client.admin": {"mon": "allow *", "osd": "allow *", "mgr": "allow *"},
+    "client.admin": {"mon": "allow *", "osd": "allow *", "mgr": "allow *", "mds": "allow *"},
     **{f"osd.{number}": {"mon": "allow profile osd", "osd": "allow *"} for number in range(OSDS)},
+    "mds.a": {"mon": "allow profile mds", "mds": "allow *", "osd": "allow rwx"},
     "client.rgw": {"mon": "allow rw", "osd": "allow rwx"},
+    # The least that a node needs to read files.
+    "client.reader": {"mon": "allow r", "mds": "allow r", "osd": f"allow r pool={FILE_POOL}"},
 }
 DATA_POOL = "default.rgw.buckets.data"
 
@@ -79,8 +88,8 @@ def missing():
     return [name for name in PROGRAMS if shutil.which(name) is None]
 
 
-class Ceph(S3Bucket):
-    """A monitor, two daemons that keep their objects in memory, and a gateway with two users and a bucket of the first of them."""
+class Cluster:
+    """A monitor, and daemons that keep their objects in memory."""
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -92,12 +101,13 @@ class Ceph(S3Bucket):
             self._on_free_ports(self._start_monitor)
             for number in range(OSDS):
                 self._start_osd(number)
-            self._on_free_ports(self._start_gateway)
-            self._make_users()
-            self.connect(self.endpoint, KEY, SECRET)
+            self._start_more()
         except BaseException:
             self.end()
             raise
+
+    def _start_more(self):
+        """Starts what else the cluster has."""
 
     def _make_keys(self):
         for name, rights in RIGHTS.items():
@@ -120,17 +130,6 @@ class Ceph(S3Bucket):
         self._tool("ceph-osd", "-c", self.config, "-i", number, "--mkfs", "--osd-uuid", name)
         assert self._child("ceph-osd", "-i", number), self.said()
 
-    def _start_gateway(self, port, _):
-        self._configure(gateway=port)
-        self.endpoint = f"http://127.0.0.1:{port}"
-        self.gateway = self._child("radosgw", "-n", "client.rgw", ready=self._answers)
-        return self.gateway
-
-    def _make_users(self):
-        for key, secret in ((KEY, SECRET), (OTHER_KEY, OTHER_SECRET)):
-            who = ("--uid", key.lower(), "--display-name", key, "--access-key", key, "--secret", secret)
-            self._tool("radosgw-admin", "-c", self.config, "-n", "client.rgw", "user", "create", *who)
-
     def _configure(self, **ports):
         self.settings.update(ports)
         self.config.write_text(CONFIG.format(**self.settings))
@@ -145,15 +144,6 @@ class Ceph(S3Bucket):
             if start(*ports):
                 return
         raise AssertionError(f"Ceph does not start: {self.said()}")
-
-    def _answers(self):
-        try:
-            urllib.request.urlopen(self.endpoint, timeout=5).close()
-        except urllib.error.HTTPError:
-            return True
-        except OSError:
-            return False
-        return True
 
     @property
     def _ceph(self):
@@ -193,6 +183,49 @@ class Ceph(S3Bucket):
         """The ends of what the processes printed."""
         return {path.name: path.read_text(errors="replace")[-2000:] for path in self.folder.glob("*.err")}
 
+    def _end(self, child):
+        child.send_signal(signal.SIGCONT)
+        child.terminate()
+        try:
+            child.wait(ENDING)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait(ENDING)
+
+    def end(self):
+        for child in reversed(self.children):
+            if child.poll() is None:
+                self._end(child)
+
+
+class Ceph(Cluster, S3Bucket):
+    """A cluster with a gateway, with two users and a bucket of the first of them."""
+
+    def _start_more(self):
+        self._on_free_ports(self._start_gateway)
+        self._make_users()
+        self.connect(self.endpoint, KEY, SECRET)
+
+    def _start_gateway(self, port, _):
+        self._configure(gateway=port)
+        self.endpoint = f"http://127.0.0.1:{port}"
+        self.gateway = self._child("radosgw", "-n", "client.rgw", ready=self._answers)
+        return self.gateway
+
+    def _make_users(self):
+        for key, secret in ((KEY, SECRET), (OTHER_KEY, OTHER_SECRET)):
+            who = ("--uid", key.lower(), "--display-name", key, "--access-key", key, "--secret", secret)
+            self._tool("radosgw-admin", "-c", self.config, "-n", "client.rgw", "user", "create", *who)
+
+    def _answers(self):
+        try:
+            urllib.request.urlopen(self.endpoint, timeout=5).close()
+        except urllib.error.HTTPError:
+            return True
+        except OSError:
+            return False
+        return True
+
     def stripes(self) -> set:
         """The names of the objects in RADOS that hold the content of the objects of buckets."""
         return set(self._tool("rados", "-c", self.config, "-p", DATA_POOL, "ls").splitlines())
@@ -219,16 +252,14 @@ class Ceph(S3Bucket):
     def tag(self, key) -> str:
         return self.client.head_object(Bucket=self.bucket, Key=key)["ETag"]
 
-    def _end(self, child):
-        child.send_signal(signal.SIGCONT)
-        child.terminate()
-        try:
-            child.wait(ENDING)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait(ENDING)
 
-    def end(self):
-        for child in reversed(self.children):
-            if child.poll() is None:
-                self._end(child)
+class CephFs(Cluster):
+    """A cluster with a file system."""
+
+    def _start_more(self):
+        for pool in ("cephfs_metadata", FILE_POOL):
+            self._tool(*self._ceph, "osd", "pool", "create", pool)
+        self._tool(*self._ceph, "fs", "new", "cephfs", "cephfs_metadata", FILE_POOL)
+        (self.folder / "mds").mkdir()
+        active = lambda: "up:active" in self._run(*self._ceph, "mds", "stat").stdout.decode()  # noqa: E731
+        assert self._child("ceph-mds", "-i", "a", ready=active), self.said()

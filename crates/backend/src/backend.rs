@@ -21,9 +21,10 @@ impl Stamp {
         (text.len() <= MAX_STAMP_BYTES).then_some(Stamp(text))
     }
 
-    /// A stamp of a few numbers.
-    pub(crate) fn of_numbers(text: String) -> Stamp {
-        debug_assert!(text.len() <= MAX_STAMP_BYTES, "{} bytes", text.len());
+    /// A stamp of a few numbers in ASCII. No such text is as long as a stamp may be.
+    pub fn of_numbers(mut text: String) -> Stamp {
+        debug_assert!(text.is_ascii() && text.len() <= MAX_STAMP_BYTES, "{} bytes", text.len());
+        text.truncate(MAX_STAMP_BYTES);
         Stamp(text)
     }
 
@@ -85,6 +86,17 @@ pub struct Page {
     pub entries: Vec<Entry>,
     /// The place after the last entry, for the next page. `None` at the end.
     pub next: Option<String>,
+}
+
+/// A range of a file whose stripes lie on hosts. Stripe `i` of the file lies on `hosts[i % hosts.len()]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostStripes {
+    /// The first byte behind the range. `None`: it ends with the file.
+    pub end: Option<u64>,
+    /// Bytes of a stripe.
+    pub unit: u64,
+    /// The names and the addresses of each host. Empty if they are not known.
+    pub hosts: Vec<Vec<String>>,
 }
 
 /// Storage with files in folders.
@@ -207,6 +219,15 @@ pub trait Backend: Send + Sync {
         let why = "files there cannot be read while they grow; repeat the request when nothing writes to it";
         let source = std::io::Error::new(std::io::ErrorKind::Unsupported, why);
         Err(BackendError::Io { verb: "read", name: format!("{}/{key}", self.name()), source })
+    }
+
+    /// The hosts where the first `length` bytes of a file lie: ranges of the file, in their order. Empty if that is not known. It is only
+    /// a hint: the bytes are the same wherever they are read.
+    ///
+    /// # Errors
+    /// It fails as [`stat`](Backend::stat) does.
+    fn locate(&self, _key: &Key, _length: u64) -> Result<Vec<HostStripes>> {
+        Ok(Vec::new())
     }
 
     /// Opens a file in its state now.

@@ -40,7 +40,11 @@ impl WholeRecords {
     }
 
     /// The end of the last whole record of a file with this name and `length` bytes, of which `read` fills a buffer from an offset.
-    pub(crate) fn end(
+    ///
+    /// # Errors
+    /// The error is [`BackendError::Io`] if there is no end of a line in the last [`MAX_UNFINISHED_LINE`] bytes. It also fails as `read`
+    /// does.
+    pub fn end(
         self,
         name: impl Fn() -> String,
         length: u64,

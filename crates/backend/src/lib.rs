@@ -47,7 +47,9 @@ mod mount;
 #[cfg(feature = "suite")]
 pub mod suite;
 
-pub use backend::{Backend, Content, Entry, Found, Object, Page, Stamp, check_ranges, read_opened};
+pub use backend::{
+    Backend, Content, Entry, Found, HostStripes, Object, Page, Stamp, check_ranges, read_opened,
+};
 pub use error::{BackendError, Kind};
 pub use growing::{MAX_UNFINISHED_LINE, WholeRecords};
 pub use key::{Key, MAX_KEY_BYTES};

@@ -1,0 +1,120 @@
+//! An opened file in one state.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use gristmill_backend::{BackendError, Found, Object, Result, check_ranges};
+use rustix::io::Errno;
+
+use crate::client::{Inode, OpenFile};
+use crate::error::explain;
+use crate::reader::ReadingUser;
+use crate::state::has_state;
+use crate::tree::Opened;
+
+/// Most files of a process that stay open between reads. Further files are opened for each read. A program that opens such a file to
+/// write to it waits until this process lets it.
+pub const MAX_HELD_FILES: usize = 256;
+
+static HELD: AtomicUsize = AtomicUsize::new(0);
+
+/// A file that stays open.
+struct HeldFile(OpenFile);
+
+impl Drop for HeldFile {
+    fn drop(&mut self) {
+        HELD.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Keeps a file open, unless as many are open as may be.
+fn hold(file: OpenFile) -> Option<HeldFile> {
+    let held = HeldFile(file);
+    // If there are too many, dropping the file counts it out again.
+    (HELD.fetch_add(1, Ordering::Relaxed) < MAX_HELD_FILES).then_some(held)
+}
+
+/// A file of a file system.
+pub(crate) struct CephFile {
+    name: String,
+    found: Found,
+    inode: Arc<Inode>,
+    reader: Arc<ReadingUser>,
+    /// The file, if it stays open.
+    file: Option<HeldFile>,
+}
+
+impl CephFile {
+    pub fn new(name: String, found: Found, opened: Opened) -> Arc<CephFile> {
+        let Opened { inode, file, reader, .. } = opened;
+        Arc::new(CephFile { name, found, inode, reader, file: hold(file) })
+    }
+
+    fn explain(&self, errno: Errno) -> BackendError {
+        explain("read", self.name.clone(), errno)
+    }
+
+    /// Calls `with` with the file in the state in which it was opened.
+    fn with_file<T>(&self, with: impl FnOnce(&OpenFile) -> Result<T>) -> Result<T> {
+        if let Some(file) = &self.file {
+            return with(&file.0);
+        }
+        let file = self.inode.open(&self.reader.user).map_err(|errno| self.explain(errno))?;
+        self.unchanged()?;
+        with(&file)
+    }
+}
+
+impl Object for CephFile {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn found(&self) -> &Found {
+        &self.found
+    }
+
+    fn read(&self, ranges: &[Range<u64>], out: &mut [u8]) -> Result<()> {
+        check_ranges(|| self.name(), self.found.length, ranges, out.len())?;
+        self.with_file(|file| {
+            let mut rest = out;
+            for range in ranges {
+                let (now, later) = rest.split_at_mut(range.end.saturating_sub(range.start) as usize);
+                file.read_whole(|| self.name(), range.start, now)?;
+                rest = later;
+            }
+            Ok(())
+        })
+    }
+
+    /// A file that was removed has another version, too.
+    fn unchanged(&self) -> Result<()> {
+        let now = self.inode.attributes(&self.reader.user).map_err(|errno| match errno {
+            Errno::NOENT => BackendError::Changed { name: self.name() },
+            errno => self.explain(errno),
+        })?;
+        if has_state(&now, &self.found) { Ok(()) } else { Err(BackendError::Changed { name: self.name() }) }
+    }
+}
+
+impl OpenFile {
+    /// Fills `out` from an offset.
+    ///
+    /// # Errors
+    /// The error is [`BackendError::Short`] if the file ends before. It also fails if the servers refuse it.
+    pub fn read_whole(&self, name: impl Fn() -> String, offset: u64, out: &mut [u8]) -> Result<()> {
+        let mut done = 0;
+        while let Some(rest) = out.get_mut(done..).filter(|rest| !rest.is_empty()) {
+            let read = self.read(offset + done as u64, rest);
+            match read.map_err(|errno| explain("read", name(), errno))? {
+                0 => {
+                    let (end, length) = (offset + out.len() as u64, offset + done as u64);
+                    return Err(BackendError::Short { name: name(), end, length });
+                }
+                read => done += read,
+            }
+        }
+        Ok(())
+    }
+}

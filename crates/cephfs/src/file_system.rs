@@ -1,0 +1,170 @@
+//! A file system, and the connection to it.
+
+use std::collections::VecDeque;
+use std::ffi::CString;
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::Builder;
+use std::time::{Duration, Instant};
+
+use gristmill_backend::{BackendError, Result};
+use rustix::io::Errno;
+
+use crate::CephOptions;
+use crate::client::{MountFailure, Mounted, at_exit};
+
+/// Longest wait for the servers when a file system is mounted, in seconds.
+pub const MOUNT_PATIENCE: u32 = 30;
+
+/// Options of the client. The library checks modes and access control lists of files for each user, and writes no files of its own.
+const OPTIONS: [(&str, &str); 6] = [
+    ("fuse_default_permissions", "false"),
+    ("client_acl_type", "posix_acl"),
+    ("admin_socket", ""),
+    ("log_file", ""),
+    ("log_to_stderr", "false"),
+    ("err_to_stderr", "false"),
+];
+
+/// Most folders that a process keeps mounted while nobody uses them.
+pub const MAX_MOUNTED: usize = 8;
+
+/// Longest wait for the end of the sessions when the process ends.
+pub const END_PATIENCE: Duration = Duration::from_secs(5);
+
+/// A folder of a file system that is mounted when it is needed. All users of a process share the connection.
+pub(crate) struct FileSystem {
+    options: CephOptions,
+    mounted: Mutex<Option<Arc<Mounted>>>,
+}
+
+/// The folders that this process has mounted, the longest unused first.
+static KNOWN: Mutex<VecDeque<Arc<FileSystem>>> = Mutex::new(VecDeque::new());
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Ends the sessions of this process. Without that, programs that write to files that were read here wait for a minute.
+fn end_sessions() {
+    // Somebody who holds a lock may wait for the servers.
+    let Ok(mut known) = KNOWN.try_lock() else { return };
+    let file_systems = std::mem::take(&mut *known);
+    drop(known);
+    let of_this_process = |file_system: &Arc<FileSystem>| {
+        let mounted = file_system.mounted.try_lock().ok()?.take()?;
+        mounted.is_of_this_process().then_some(mounted)
+    };
+    let mounted: Vec<_> = file_systems.iter().filter_map(of_this_process).collect();
+    let (done, ended) = sync_channel(mounted.len());
+    for mounted in &mounted {
+        let (mounted, done) = (mounted.clone(), done.clone());
+        let end = move || {
+            mounted.unmount();
+            // Nobody may wait any more.
+            let _ = done.send(());
+        };
+        let _ = Builder::new().name("ceph end".into()).spawn(end);
+    }
+    drop(done);
+    let last = Instant::now() + END_PATIENCE;
+    while ended.recv_timeout(last.saturating_duration_since(Instant::now())).is_ok() {}
+    // Other threads may still read. What they use stays.
+    std::mem::forget((file_systems, mounted));
+}
+
+impl FileSystem {
+    /// The file system of these options. Nothing is connected.
+    pub fn of(options: CephOptions) -> Arc<FileSystem> {
+        let mut known = lock(&KNOWN);
+        let at = known.iter().position(|file_system| file_system.options == options);
+        let new = || Arc::new(FileSystem { options, mounted: Mutex::default() });
+        let file_system = at.and_then(|at| known.remove(at)).unwrap_or_else(new);
+        known.push_back(file_system.clone());
+        let oldest = if known.len() > MAX_MOUNTED { known.pop_front() } else { None };
+        drop(known);
+        // Its session may take a second to end.
+        if let Some(oldest) = oldest {
+            let _ = Builder::new().name("ceph end".into()).spawn(move || drop(oldest));
+        }
+        file_system
+    }
+
+    /// The connection. It is made if there is none.
+    ///
+    /// # Errors
+    /// The error is [`BackendError::Unavailable`] if the library is missing, if the servers do not answer, or if there is no such folder,
+    /// and [`BackendError::Denied`] if they refuse the key.
+    pub fn mounted(&self) -> Result<Arc<Mounted>> {
+        let mut mounted = lock(&self.mounted);
+        match &*mounted {
+            Some(mounted) if mounted.is_of_this_process() => return Ok(mounted.clone()),
+            _ => {}
+        }
+        let new = Arc::new(self.mount()?);
+        at_exit(end_sessions);
+        *mounted = Some(new.clone());
+        Ok(new)
+    }
+
+    /// Forgets a connection that is of no use any more.
+    pub fn forget(&self, lost: &Arc<Mounted>) {
+        let mut mounted = lock(&self.mounted);
+        if mounted.as_ref().is_some_and(|mounted| Arc::ptr_eq(mounted, lost)) {
+            *mounted = None;
+        }
+    }
+
+    fn mount(&self) -> Result<Mounted> {
+        let CephOptions { id, configuration, file_system, folder } = &self.options;
+        let text = |text: &str| {
+            let why = "it holds a NUL character";
+            CString::new(text).map_err(|_| BackendError::InvalidKey { key: text.to_owned(), why })
+        };
+        let options = OPTIONS.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let patience = ("client_mount_timeout".to_owned(), MOUNT_PATIENCE.to_string());
+        let options: Vec<(CString, CString)> = options
+            .into_iter()
+            .chain([patience])
+            .map(|(name, value)| Ok((text(&name)?, text(&value)?)))
+            .collect::<Result<_>>()?;
+        let options: Vec<_> = options.iter().map(|(name, value)| (&**name, &**value)).collect();
+        let configuration = configuration.as_ref().map(|path| text(&path.to_string_lossy())).transpose()?;
+        let file_system = file_system.as_deref().map(text).transpose()?;
+        let folder = text(&format!("/{folder}"))?;
+        Mounted::mount(&text(id)?, configuration.as_deref(), &options, file_system.as_deref(), &folder)
+            .map_err(|failure| self.explain(failure))
+    }
+
+    fn explain(&self, failure: MountFailure) -> BackendError {
+        let name = self.options.to_string();
+        let unavailable = |why: String| BackendError::Unavailable { name: name.clone(), why };
+        match failure {
+            MountFailure::NoLibrary(why) => unavailable(format!(
+                "the client library of Ceph is not installed ({why}); install libcephfs2 of the release of the cluster"
+            )),
+            MountFailure::Configuration(what, errno) => unavailable(format!(
+                "{what} cannot be read or set ({errno}); set CEPH_CONF to the configuration of the cluster"
+            )),
+            MountFailure::Mount(errno) => match errno {
+                Errno::NOENT => unavailable(format!(
+                    "there is no such folder or file system, or no key of client.{}; check the URL, CEPH_ARGS (--id NAME) and the keyring",
+                    self.options.id
+                )),
+                Errno::ACCESS | Errno::PERM => BackendError::Denied {
+                    name: name.clone(),
+                    why: format!(
+                        "the cluster refuses client.{}: its key is another one, or has no rights for this folder \
+                         (ceph fs authorize)",
+                        self.options.id
+                    ),
+                },
+                Errno::TIMEDOUT => unavailable(format!(
+                    "the servers of Ceph did not answer in {MOUNT_PATIENCE} s; check that the monitors and a server of the file \
+                     system run (ceph status)"
+                )),
+                errno => unavailable(format!("the file system cannot be mounted: {errno}")),
+            },
+        }
+    }
+}
