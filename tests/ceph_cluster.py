@@ -1,6 +1,8 @@
 """A Ceph of the distribution on this machine, with its gateway to S3 (radosgw) or its file system: plain processes in a folder of
 their own."""
 
+import base64
+import json
 import os
 import shutil
 import signal
@@ -22,6 +24,9 @@ STRIPE = 4 << 20
 
 PROGRAMS = ("ceph", "ceph-authtool", "ceph-mds", "ceph-mon", "ceph-osd", "monmaptool", "rados", "radosgw", "radosgw-admin")
 OSDS = 2
+#: The Python that has the modules of Ceph.
+SYSTEM_PYTHON = "/usr/bin/python3"
+WRITER = Path(__file__).parent / "cephfs_writer.py"
 STARTING = 120  # seconds; a bound on a hang, not a measure of speed
 ENDING = 30
 TRIES = 5  # of ports
@@ -59,8 +64,13 @@ osd data = {folder}/osd.$id
 osd objectstore = memstore
 memstore device bytes = 4294967296
 osd op num shards = 2
+[osd.0]
+public addr = 127.0.0.2
+[osd.1]
+public addr = 127.0.0.3
 [mds]
 mds data = {folder}/mds
+admin socket = {folder}/mds.sock
 [client.rgw]
 rgw data = {folder}
 rgw frontends = beast endpoint=127.0.0.1:{gateway}
@@ -254,12 +264,89 @@ class Ceph(Cluster, S3Bucket):
 
 
 class CephFs(Cluster):
-    """A cluster with a file system."""
+    """A cluster with a file system. `put` and others write to it as another client."""
 
     def _start_more(self):
         for pool in ("cephfs_metadata", FILE_POOL):
             self._tool(*self._ceph, "osd", "pool", "create", pool)
         self._tool(*self._ceph, "fs", "new", "cephfs", "cephfs_metadata", FILE_POOL)
         (self.folder / "mds").mkdir()
-        active = lambda: "up:active" in self._run(*self._ceph, "mds", "stat").stdout.decode()  # noqa: E731
-        assert self._child("ceph-mds", "-i", "a", ready=active), self.said()
+        self.start_server()
+        self.env = {"CEPH_CONF": str(self.config), "CEPH_ARGS": "--id reader"}
+        self.writer = subprocess.Popen(
+            [SYSTEM_PYTHON, WRITER, self.config],
+            env=self._environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.children.append(self.writer)
+
+    def start_server(self):
+        """Starts the server of names and waits until it serves."""
+
+        def is_active():
+            return "up:active" in self._run(*self._ceph, "mds", "stat").stdout.decode()
+
+        self.server = self._child("ceph-mds", "-i", "a", ready=is_active)
+        assert self.server, self.said()
+
+    def stop_server(self):
+        self._end(self.server)
+
+    def ceph(self, *words) -> str:
+        """The output of a command of the administrator."""
+        return self._tool(*self._ceph, *words)
+
+    def evict(self, name):
+        """Shuts out all clients of a user of Ceph."""
+        socket = ("ceph", "--admin-daemon", self.folder / "mds.sock")
+        for client in json.loads(self._tool(*socket, "client", "ls")):
+            if client["client_metadata"].get("entity_id") == name:
+                self._tool(*socket, "client", "evict", f"id={client['id']}")
+
+    def _call(self, do, **values):
+        self.writer.stdin.write(json.dumps({"do": do, **values}) + "\n")
+        self.writer.stdin.flush()
+        answer = json.loads(self.writer.stdout.readline() or '{"error": "the writer ended"}')
+        assert answer == {}, (do, values.get("path"), answer)
+
+    def put(self, key, content, **how):
+        self._call("put", path=f"/{key}", content=base64.b64encode(content).decode(), **how)
+
+    def put_folder(self, folder, key):
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                self.put(f"{key}/{path.relative_to(folder)}", path.read_bytes())
+
+    def replace(self, key, content):
+        """Replaces a file as programs do that write a new one first."""
+        self.put(f"{key}.new", content)
+        self._call("rename", path=f"/{key}.new", to=f"/{key}")
+
+    def remove(self, key):
+        self._call("remove", path=f"/{key}")
+
+    def own(self, key, uid, gid, mode):
+        self._call("own", path=f"/{key}", uid=uid, gid=gid, mode=mode)
+
+    def allow(self, key, *entries):
+        self._call("allow", path=f"/{key}", entries=entries)
+
+    def snapshot(self, key, name):
+        self._call("snapshot", path=f"/{key}", name=name)
+
+    def objects(self) -> set:
+        """The names of the objects in RADOS that hold the content of files."""
+        return set(self._tool("rados", "-c", self.config, "-p", FILE_POOL, "ls").splitlines())
+
+    def daemon_of(self, stored) -> int:
+        """The number of the daemon from which an object is read."""
+        return json.loads(self.ceph("osd", "map", FILE_POOL, stored, "--format", "json"))["acting_primary"]
+
+    def size_of(self, stored) -> int:
+        return int(self._tool("rados", "-c", self.config, "-p", FILE_POOL, "stat", stored).split()[-1])
+
+    @staticmethod
+    def url(key) -> str:
+        return f"cephfs:///{key}"

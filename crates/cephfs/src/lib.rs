@@ -21,11 +21,12 @@
 //! let folder = CephOptions::of_environment("", "projects/era5");
 //! assert_eq!(folder.to_string(), "cephfs:///projects/era5");
 //! if std::env::var_os("CEPH_CONF").is_some() {
-//!     match CephFs::new(&folder, Reader::Process).list(&Key::ROOT, None, 100) {
+//!     match CephFs::new(&folder, Reader::Process)?.list(&Key::ROOT, None, 100) {
 //!         Ok(page) => println!("{} names", page.entries.len()),
 //!         Err(error) => println!("{error}"),
 //!     }
 //! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! # Where things are

@@ -22,7 +22,28 @@ use crate::walk::{Lost, Place, is_missing, named, not_for_everybody};
 pub struct CephFs {
     name: String,
     file_system: Arc<FileSystem>,
+    /// The folder below the one that is mounted. The servers mount no folder of a snapshot.
+    base: Key,
     reader: Reader,
+}
+
+/// The folder of all snapshots of a folder.
+const SNAPSHOTS: &str = ".snap";
+
+/// The folder to mount for a folder, and the rest of its path.
+fn split(folder: &str) -> (&str, &str) {
+    let of_snapshots = |at: &usize| {
+        let before = folder.get(..*at).unwrap_or_default();
+        let behind = folder.get(at + SNAPSHOTS.len()..).unwrap_or_default();
+        (before.is_empty() || before.ends_with('/')) && (behind.is_empty() || behind.starts_with('/'))
+    };
+    match folder.match_indices(SNAPSHOTS).map(|(at, _)| at).find(of_snapshots) {
+        Some(at) => {
+            let (mounted, rest) = folder.split_at(at);
+            (mounted.trim_end_matches('/'), rest)
+        }
+        None => (folder, ""),
+    }
 }
 
 /// The folder while it is used.
@@ -42,16 +63,21 @@ pub(crate) struct Opened {
 
 impl CephFs {
     /// A folder, read by `reader`. Nothing is connected: the file system is mounted when it is used for the first time.
-    #[must_use]
-    pub fn new(options: &CephOptions, reader: Reader) -> CephFs {
-        CephFs { name: options.to_string(), file_system: FileSystem::of(options.clone()), reader }
+    ///
+    /// # Errors
+    /// The error is [`BackendError::InvalidKey`] if the folder cannot have such a name.
+    pub fn new(options: &CephOptions, reader: Reader) -> Result<CephFs> {
+        let (mounted, base) = split(&options.folder);
+        let file_system = FileSystem::of(CephOptions { folder: mounted.to_owned(), ..options.clone() });
+        Ok(CephFs { name: options.to_string(), file_system, base: Key::new(base)?, reader })
     }
 
     fn name_of(&self, key: &Key) -> String {
         if key.is_root() {
             return self.name.clone();
         }
-        format!("{}/{key}", self.name.trim_end_matches('/'))
+        let slash = if self.name.ends_with('/') { "" } else { "/" };
+        format!("{}{slash}{key}", self.name)
     }
 
     fn root(&self) -> Result<Root<'_>> {
@@ -62,13 +88,19 @@ impl CephFs {
     /// Calls `work` with the folder. A connection that is of no use is made again once.
     fn with_root<T>(&self, work: impl Fn(&Root<'_>) -> Result<T>) -> Result<T> {
         let root = self.root()?;
-        match work(&root) {
+        let done = match work(&root) {
             Err(BackendError::Unavailable { .. }) => {
                 self.file_system.forget(&root.mounted);
                 work(&self.root()?)
             }
             done => done,
-        }
+        };
+        done.map_err(|error| match (error, &self.reader) {
+            (BackendError::Denied { name, why }, Reader::User(user)) => {
+                BackendError::Denied { name, why: format!("{why} (it was opened as user {})", user.uid()) }
+            }
+            (error, _) => error,
+        })
     }
 
     fn is_folder(&self, key: &Key) -> BackendError {
@@ -78,8 +110,14 @@ impl CephFs {
 
 impl Root<'_> {
     fn place(&self, verb: &'static str) -> Result<Place> {
+        let name = || self.tree.name.clone();
         let place = self.mounted.root().and_then(|root| Place::root(root, &self.reader));
-        place.map_err(|errno| explain(verb, self.tree.name.clone(), errno))
+        let mut place = place.map_err(|errno| explain(verb, name(), errno))?;
+        let (_, attributes) = named(place.enter(&self.tree.base, &self.reader), verb, name)?;
+        match thing(&attributes) {
+            Thing::Folder => Ok(place.into_root()),
+            _ => Err(BackendError::WrongKind { name: name(), kind: Kind::File }),
+        }
     }
 
     /// Opens a file, which the reader must be allowed to read.
@@ -241,7 +279,8 @@ impl Backend for CephFs {
             if !inode.has_map() {
                 return Ok(Vec::new());
             }
-            let located = locate(&root.mounted, key.as_str(), inode.layout(), length);
+            let path = format!("/{}/{key}", self.base);
+            let located = locate(&root.mounted, &path, inode.layout(), length);
             located.map_err(|errno| explain("open", self.name_of(key), errno))
         })
     }
@@ -262,5 +301,24 @@ impl Backend for CephFs {
             }
             Ok(CephFile::new(self.name_of(key), found.clone(), opened) as Arc<dyn Object>)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_folder_of_a_snapshot_is_mounted() {
+        for (folder, mounted, base) in [
+            ("", "", ""),
+            ("a/b", "a/b", ""),
+            ("a/.snap/then/b", "a", ".snap/then/b"),
+            (".snap/then", "", ".snap/then"),
+            ("a/b.snap/.snapshots/x", "a/b.snap/.snapshots/x", ""),
+            ("a.snap/.snap", "a.snap", ".snap"),
+        ] {
+            assert_eq!(split(folder), (mounted, base), "{folder}");
+        }
     }
 }

@@ -107,6 +107,12 @@ impl Place {
         self.folders.last().cloned().ok_or(Lost::Link)
     }
 
+    /// This folder as the root of a tree: links do not lead out of it.
+    pub fn into_root(mut self) -> Place {
+        self.folders.drain(..self.folders.len().saturating_sub(1));
+        self
+    }
+
     /// Whether this folder has a name, whatever it leads to.
     pub fn has(&self, name: &str, reader: &ReadingUser) -> bool {
         self.folders.last().is_some_and(|(folder, _)| folder.look_up(name, &reader.user).is_ok())

@@ -53,7 +53,7 @@ impl Location {
         match text.split_once("://") {
             Some((scheme, _)) if scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'+') => {
                 Err(ClientError::Usage(format!(
-                    "{}: there is no scheme {scheme}://; write grist://HOST:PORT/PATH, s3://BUCKET/KEY, https://HOST/PATH, or a path",
+                    "{}: there is no scheme {scheme}://; write grist://HOST:PORT/PATH, s3://BUCKET/KEY, https://HOST/PATH, cephfs:///PATH, or a path",
                     without_secrets(text)
                 )))
             }

@@ -1,4 +1,5 @@
-//! Reads object stores and web servers: `s3://`, `gs://`, `az://`, `http://` and `https://`.
+//! Reads object stores and web servers: `s3://`, `gs://`, `az://`, `http://` and `https://`. URLs of CephFS (`cephfs://`) lead to the
+//! crate `gristmill_cephfs`.
 //!
 //! A [`SourceUrl`] names a file or a folder. [`Sources`] opens it as a [`Backend`](gristmill_backend::Backend), so everything that
 //! reads a mount reads a bucket. Each request for bytes names the version of the object, and its answer is compared with that version.
@@ -70,6 +71,6 @@ pub use pieces::{MAX_GAP, MAX_PIECE};
 pub use range_cache::{CacheCounts, MAX_KEPT_RANGE, MAX_KEPT_RANGES, MAX_UNWRITTEN, RangeCache};
 pub use read_ahead::MAX_AHEAD;
 pub use retry::{MAX_RETRIES, RETRY_PATIENCE};
-pub use sources::{Access, AccessKey, OutsideFolder, Sources, SourcesOptions, s3_of_environment};
+pub use sources::{Access, AccessKey, OutsideFolder, Sources, SourcesOptions, cephfs, s3_of_environment};
 pub use url::{Scheme, SourceUrl, UrlError, check_endpoint, path_style, without_secrets};
 pub use web_answer::{MAX_REDIRECTS, SETTLED_AGE};

@@ -5,7 +5,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use gristmill_backend::{Backend, BackendError, Key, Result};
+use gristmill_backend::{Backend, BackendError, Key, Reader, Result};
+use gristmill_cephfs::{CephFs, CephOptions};
 use tokio::runtime::Handle;
 
 use crate::bucket::{Bucket, Store};
@@ -79,12 +80,13 @@ pub struct Sources {
     stores: Arc<Mutex<VecDeque<KeptStore>>>,
 }
 
-/// A folder of an object store or of a web server, for asynchronous reads.
+/// A folder of an object store, of a web server or of CephFS, for asynchronous reads.
 pub struct OutsideFolder(Kind);
 
 enum Kind {
     WebServer(Box<WebServer>),
     Bucket(Bucket),
+    CephFs(CephFs),
 }
 
 impl OutsideFolder {
@@ -93,6 +95,7 @@ impl OutsideFolder {
         match &self.0 {
             Kind::WebServer(server) => &**server,
             Kind::Bucket(bucket) => bucket,
+            Kind::CephFs(tree) => tree,
         }
     }
 
@@ -106,12 +109,22 @@ impl OutsideFolder {
         match &self.0 {
             Kind::WebServer(server) => read_once(&**server, key, offset, out).await,
             Kind::Bucket(bucket) => read_once(bucket, key, offset, out).await,
+            // Its library blocks.
+            Kind::CephFs(_) => Ok(false),
         }
     }
 }
 
 /// The client of a bucket.
 type KeptStore = ((Scheme, String), Arc<dyn Store>);
+
+/// A folder of CephFS (`cephfs://`), as a reader may read it. The environment names the cluster. Nothing is connected.
+///
+/// # Errors
+/// The error is [`BackendError::InvalidKey`] if the folder cannot have such a name.
+pub fn cephfs(folder: &SourceUrl, reader: Reader) -> Result<CephFs> {
+    CephFs::new(&CephOptions::of_environment(folder.container(), folder.key().as_str()), reader)
+}
 
 /// Variables of the environment that name the server of object stores.
 const ENDPOINTS: [&str; 3] = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"];
@@ -175,6 +188,7 @@ impl Sources {
         Ok(match self.folder(folder)?.0 {
             Kind::WebServer(server) => Arc::new(*server),
             Kind::Bucket(bucket) => Arc::new(bucket),
+            Kind::CephFs(tree) => Arc::new(tree),
         })
     }
 
@@ -185,8 +199,8 @@ impl Sources {
     pub fn folder(&self, folder: &SourceUrl) -> Result<OutsideFolder> {
         let cache = self.cache.clone().map(|cache| CachePlace { cache, server: self.server().into() });
         let driver = self.driver.clone().with_patience(self.options.patience).with_cache(cache);
-        Ok(OutsideFolder(match folder.scheme().is_web() {
-            true => {
+        Ok(OutsideFolder(match folder.scheme() {
+            Scheme::Http | Scheme::Https => {
                 let http = self.client(self.options.addresses);
                 let http = match &self.options.access {
                     Access::Key(key) => http.with_login(key),
@@ -194,7 +208,10 @@ impl Sources {
                 };
                 Kind::WebServer(Box::new(WebServer::new(folder.clone(), http, driver)))
             }
-            false => Kind::Bucket(Bucket::new(folder.clone(), self.store(folder)?, driver)),
+            Scheme::CephFs => Kind::CephFs(cephfs(folder, Reader::Process)?),
+            Scheme::S3 | Scheme::Gs | Scheme::Az => {
+                Kind::Bucket(Bucket::new(folder.clone(), self.store(folder)?, driver))
+            }
         }))
     }
 

@@ -32,10 +32,13 @@ pub enum Scheme {
     Http,
     /// A web server: `https://HOST[:PORT]/PATH`.
     Https,
+    /// The file system of Ceph: `cephfs://[NAME]/PATH`. The environment names the cluster. Without a name it is its default file system.
+    CephFs,
 }
 
 impl Scheme {
-    const ALL: [Scheme; 5] = [Scheme::S3, Scheme::Gs, Scheme::Az, Scheme::Http, Scheme::Https];
+    const ALL: [Scheme; 6] =
+        [Scheme::S3, Scheme::Gs, Scheme::Az, Scheme::Http, Scheme::Https, Scheme::CephFs];
 
     /// The text before `://`.
     pub const fn name(self) -> &'static str {
@@ -45,6 +48,7 @@ impl Scheme {
             Scheme::Az => "az",
             Scheme::Http => "http",
             Scheme::Https => "https",
+            Scheme::CephFs => "cephfs",
         }
     }
 
@@ -54,7 +58,7 @@ impl Scheme {
     }
 }
 
-/// A file or folder of an object store or of a web server.
+/// A file or folder of an object store, of a web server or of CephFS.
 ///
 /// ```
 /// use gristmill_sources::SourceUrl;
@@ -92,7 +96,7 @@ impl SourceUrl {
         self.scheme
     }
 
-    /// The bucket, the container of blobs, or the host with its port.
+    /// The bucket, the container of blobs, the host with its port, or the file system (perhaps empty).
     pub fn container(&self) -> &str {
         &self.container
     }
@@ -210,7 +214,10 @@ impl FromStr for SourceUrl {
     fn from_str(text: &str) -> Result<SourceUrl, UrlError> {
         let wrong = |why: String| UrlError { text: without_secrets(text), why };
         let (scheme, rest) = split(text).ok_or_else(|| {
-            wrong("it is not the URL of a file; write s3://, gs://, az://, http:// or https://".to_owned())
+            wrong(
+                "it is not the URL of a file; write s3://, gs://, az://, http://, https:// or cephfs://"
+                    .to_owned(),
+            )
         })?;
         let (container, path) = rest.split_once('/').unwrap_or((rest, ""));
         if container.contains('@') {
@@ -231,8 +238,15 @@ impl FromStr for SourceUrl {
         } else {
             container.to_owned()
         };
-        if !scheme.is_web() && !is_bucket(&container) {
-            return Err(wrong(format!("it names no bucket; write {}://BUCKET/KEY", scheme.name())));
+        let is_default = scheme == Scheme::CephFs && container.is_empty();
+        if !scheme.is_web() && !is_default && !is_bucket(&container) {
+            let why = match scheme {
+                Scheme::CephFs => {
+                    "it names no file system; write cephfs:///PATH or cephfs://NAME/PATH".to_owned()
+                }
+                _ => format!("it names no bucket; write {}://BUCKET/KEY", scheme.name()),
+            };
+            return Err(wrong(why));
         }
         let path = path.trim_end_matches('/');
         let path = if scheme.is_web() {
@@ -284,6 +298,9 @@ mod tests {
             ("http://localhost:8000/a%20b/%C3%A4.f64", "localhost:8000", "a b/ä.f64"),
             ("https://[::1]:80/x=1,2", "[::1]:80", "x=1,2"),
             ("s3://bucket/", "bucket", ""),
+            ("cephfs:///a b/c%20.f64", "", "a b/c%20.f64"),
+            ("cephfs://fs-2/a", "fs-2", "a"),
+            ("cephfs:///", "", ""),
         ] {
             let url: SourceUrl = text.parse().unwrap();
             assert_eq!((url.container(), url.key().as_str()), (container, key));
@@ -324,6 +341,8 @@ mod tests {
             "/x",
             "s3://",
             "s3:///x",
+            "cephfs://admin:secret@mon/x",
+            "cephfs:///a/../b",
             "s3://b/a//b",
             "s3://b/../c",
             "http:///x",

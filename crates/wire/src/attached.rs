@@ -25,7 +25,7 @@ const MAX_STAMP_BYTES: usize = 1_024;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TreeSource {
-    /// The URL of the folder: `file:///lustre/era5`, `s3://bucket/prefix`, `https://host/data`.
+    /// The URL of the folder: `file:///lustre/era5`, `s3://bucket/prefix`, `https://host/data`, `cephfs:///projects`.
     pub url: String,
     /// The URL of a server with the protocol of S3, if it is not that of Amazon.
     #[serde(default, skip_serializing_if = "Option::is_none")]

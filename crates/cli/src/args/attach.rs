@@ -10,6 +10,7 @@ const EXAMPLES: &str = "Examples:
   gristmill attach /lustre/era5 grist://127.0.0.1:7440/era5
   gristmill attach s3://bucket/cmip6 grist:///cmip6 --region us-east-1 --anonymous
   gristmill attach https://host/data grist:///open
+  gristmill attach cephfs:///projects grist:///projects
   gristmill attach --list
 
 The files stay where they are, and are only read. Every node that reaches the tree folds a part of
@@ -19,8 +20,8 @@ from arguments. With --user-credentials each user needs credentials of his own."
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, override_usage = "gristmill attach [OPTIONS] <TREE> <PATH>\n       gristmill attach --list [CLUSTER]")]
 pub struct AttachArgs {
-    /// The tree: a folder that the nodes have mounted, or s3://, gs://, az://, http:// or https://; and its path in the
-    /// cluster: grist://HOST:PORT/PATH, or /PATH with GRISTMILL_CLUSTER set
+    /// The tree: a folder that the nodes have mounted, or s3://, gs://, az://, http://, https:// or cephfs://; and its path in
+    /// the cluster: grist://HOST:PORT/PATH, or /PATH with GRISTMILL_CLUSTER set
     #[arg(num_args = 0..=2, value_names = ["TREE", "PATH"], required_unless_present = "list")]
     pub paths: Vec<String>,
     /// List the attached trees

@@ -1,9 +1,9 @@
 //! Attached trees on the entry node: attach, detach, and the files of trees as operations on files see them.
 
 use std::collections::HashMap;
-use std::time::UNIX_EPOCH;
+use std::time::{Instant, UNIX_EPOCH};
 
-use gristmill_backend::{BackendError, Content, Key, Kind, MAX_LIST_PAGE, WholeRecords};
+use gristmill_backend::{BackendError, Content, HostStripes, Key, Kind, MAX_LIST_PAGE, WholeRecords};
 use gristmill_namespace::{AttachedTree, DirPath, FilePath, Mode, Principal};
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_sources::{SourceUrl, s3_of_environment};
@@ -13,7 +13,7 @@ use gristmill_wire::action::{
 use gristmill_wire::{FileReader, SourceAccess, TreeSource};
 
 use super::open_tree::OpenTree;
-use super::open_trees::{is_mount, mount_path};
+use super::open_trees::{has_users, mount_path};
 use crate::entry::{Places, Search};
 use crate::error::{Answer, Refusal};
 use crate::limits::STATS_AT_ONCE;
@@ -124,7 +124,7 @@ impl Shared {
 
     /// The user whose rights count when a principal reads files of a tree.
     fn reader_of(&self, principal: &Principal, source: &TreeSource) -> Answer<FileReader> {
-        if !is_mount(source) || self.namespace()?.is_administrator(principal) || is_this_user(principal) {
+        if !has_users(source) || self.namespace()?.is_administrator(principal) || is_this_user(principal) {
             return Ok(FileReader::Node);
         }
         self.users.reader_of(principal)
@@ -151,13 +151,24 @@ impl Shared {
         if let Some(attached) = &mut info.file.attached {
             attached.growing = open.growing.is_some();
         }
-        let locator = self.locator.as_ref().filter(|_| search.places != Places::Unwanted);
-        if let (Some(locator), Some(path)) = (locator, mount_path(&tree.source, &key))
-            && let Some(located) = locator.locate(&path, found.length, search.locate_until)
-        {
+        if let Some(located) = self.located(&tree, &key, found.length, search) {
             tree.deal_to_near_nodes(&mut info.file, &located, search);
         }
         Ok(Some(info))
+    }
+
+    /// The hosts of the bytes of a file, if somebody wants to know them and they are known in time: from the program of the administrator, or
+    /// from the storage itself.
+    fn located(&self, tree: &OpenTree, key: &Key, length: u64, search: &Search) -> Option<Vec<HostStripes>> {
+        if search.places == Places::Unwanted {
+            return None;
+        }
+        if let (Some(locator), Some(path)) = (&self.locator, mount_path(&tree.source, key)) {
+            return locator.locate(&path, length, search.locate_until);
+        }
+        // It is only a hint. If the storage fails, whoever reads the file finds out.
+        let in_time = Instant::now() < search.locate_until;
+        in_time.then(|| tree.backend.locate(key, length).ok()).flatten()
     }
 
     /// A page of the names of a directory of an attached tree; `None` if the path is in none.

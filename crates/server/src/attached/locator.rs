@@ -20,31 +20,37 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::time::Instant;
 
-use gristmill_layout::{MAX_COMPONENTS, MAX_CYCLE};
+use gristmill_backend::HostStripes;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use serde::{Deserialize, Serialize};
 
 use crate::ServerError;
 use crate::limits::{LOCATE_AGAIN, LOCATE_TIME, MAX_LOCATE_LINE, MAX_LOCATE_WAITING};
 
-/// Where a file lies. Without components it is not known.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-pub(crate) struct Located {
+/// An answer of the program. Without components it is not known where the file lies.
+#[derive(Deserialize)]
+struct Located {
     /// Ranges of the file, in their order.
     #[serde(default)]
-    pub components: Vec<HostStripes>,
+    components: Vec<Component>,
 }
 
-/// A range of a file whose stripes lie on hosts. Stripe `i` of the file lies on `hosts[i % hosts.len()]`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub(crate) struct HostStripes {
+/// A range of a file whose stripes lie on hosts.
+#[derive(Deserialize)]
+struct Component {
     /// The first byte behind it. Without it the range ends with the file.
     #[serde(default)]
-    pub end: Option<u64>,
+    end: Option<u64>,
     /// Bytes of a stripe.
-    pub unit: u64,
+    unit: u64,
     /// Names or addresses of hosts, as nodes have them in `--advertise`, with or without the port.
-    pub hosts: Vec<String>,
+    hosts: Vec<String>,
+}
+
+impl From<Component> for HostStripes {
+    fn from(Component { end, unit, hosts }: Component) -> HostStripes {
+        HostStripes { end, unit, hosts: hosts.into_iter().map(|host| vec![host]).collect() }
+    }
 }
 
 #[derive(Serialize)]
@@ -56,7 +62,7 @@ struct FileToLocate<'a> {
 struct Question {
     line: String,
     until: Instant,
-    answer: SyncSender<Located>,
+    answer: SyncSender<Vec<HostStripes>>,
 }
 
 /// Asks the program. It ends with this value.
@@ -86,7 +92,7 @@ impl Locator {
     }
 
     /// Where a file of this length lies, if that is known before `until`. Blocks.
-    pub fn locate(&self, path: &str, length: u64, until: Instant) -> Option<Located> {
+    pub fn locate(&self, path: &str, length: u64, until: Instant) -> Option<Vec<HostStripes>> {
         let line = serde_json::to_string(&FileToLocate { path, length }).ok()?;
         let (answer, answered) = sync_channel(1);
         match self.questions.try_send(Question { line, until, answer }) {
@@ -171,7 +177,7 @@ impl Program {
         self.pid().is_none_or(|pid| !matches!(waitid(WaitId::Pid(pid), look), Ok(None)))
     }
 
-    fn ask(&mut self, line: &str) -> Result<Located, String> {
+    fn ask(&mut self, line: &str) -> Result<Vec<HostStripes>, String> {
         if self.lines.try_recv().is_ok() {
             return Err("it ended, or wrote a line that was not asked for".to_owned());
         }
@@ -216,18 +222,14 @@ fn send_lines(mut output: impl BufRead, sender: &SyncSender<Result<String, Strin
     }
 }
 
-/// Reads an answer. One with too many components or hosts tells nothing: users make the layouts of their files.
+/// Reads an answer.
 ///
 /// # Errors
 /// It fails if the line is no answer.
-fn parse(line: &str) -> Result<Located, String> {
+fn parse(line: &str) -> Result<Vec<HostStripes>, String> {
     let located: Located =
         serde_json::from_str(line).map_err(|error| format!("its answer is malformed: {error}"))?;
-    let hosts = located.components.iter().map(|one| one.hosts.len()).sum::<usize>();
-    if located.components.len() > MAX_COMPONENTS || hosts > MAX_CYCLE {
-        return Ok(Located::default());
-    }
-    Ok(located)
+    Ok(located.components.into_iter().map(HostStripes::from).collect())
 }
 
 #[cfg(test)]
@@ -248,7 +250,7 @@ mod tests {
         Locator::start(&path).unwrap()
     }
 
-    fn located(locator: &Locator, path: &str) -> Option<Located> {
+    fn located(locator: &Locator, path: &str) -> Option<Vec<HostStripes>> {
         locator.locate(path, 7, Instant::now() + Duration::from_secs(60))
     }
 
@@ -258,9 +260,11 @@ mod tests {
         let script = r#"n=0; while read -r line; do n=$((n+1)); printf '{"components":[{"unit":%s,"hosts":["%s"]}]}\n' $n "$(printf '%s' "$line" | tr -d '"{}')"; done"#;
         let locator = locator(folder.path(), script);
         for n in 1..4 {
-            let hosts = vec![format!("path:/a b{n},length:7")];
-            let expected = Located { components: vec![HostStripes { end: None, unit: n, hosts }] };
-            assert_eq!(located(&locator, &format!("/a b{n}")), Some(expected));
+            let hosts = vec![vec![format!("path:/a b{n},length:7")]];
+            assert_eq!(
+                located(&locator, &format!("/a b{n}")),
+                Some(vec![HostStripes { end: None, unit: n, hosts }])
+            );
         }
         assert_eq!(locator.locate("/late", 7, Instant::now()), None);
     }
@@ -290,7 +294,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let script = "echo $$ > \"$(dirname \"$0\")/pid\"; while read -r line; do echo '{}'; done; sleep 600";
         let locator = locator(folder.path(), script);
-        assert_eq!(located(&locator, "/x"), Some(Located::default()));
+        assert_eq!(located(&locator, "/x"), Some(vec![]));
         let pid = std::fs::read_to_string(folder.path().join("pid")).unwrap();
         drop(locator);
         let proc = PathBuf::from(format!("/proc/{}", pid.trim()));
@@ -302,13 +306,8 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_bounded() {
-        let hosts = vec!["\"h\""; MAX_CYCLE + 1].join(",");
-        let none = Ok(Located::default());
-        assert_eq!(parse(&format!("{{\"components\":[{{\"unit\":1,\"hosts\":[{hosts}]}}]}}")), none);
-        let many = vec!["{\"unit\":1,\"hosts\":[]}"; MAX_COMPONENTS + 1].join(",");
-        assert_eq!(parse(&format!("{{\"components\":[{many}]}}")), none);
+    fn malformed_answers_are_refused() {
         assert!(parse("{\"components\":[{\"unit\":-1,\"hosts\":[]}]}").is_err());
-        assert_eq!(parse("{\"more\": 1}"), Ok(Located::default()));
+        assert_eq!(parse("{\"more\": 1}"), Ok(vec![]));
     }
 }

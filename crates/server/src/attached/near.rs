@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use gristmill_layout::{MAX_CYCLE, MAX_STRIPES_IN_PLACE};
+use gristmill_backend::HostStripes;
+use gristmill_layout::{MAX_COMPONENTS, MAX_CYCLE, MAX_STRIPES_IN_PLACE};
 
-use super::locator::{HostStripes, Located};
 use crate::limits::{MAX_NEAR_CYCLE, MIN_LOCATED_UNIT};
 
 /// A node that reaches the tree of the file.
@@ -56,15 +56,20 @@ fn greatest_common_divisor(a: usize, b: usize) -> usize {
 /// The owners of the stripes of a file: nodes at the hosts where they lie. Stripes of hosts without a node are dealt to all
 /// nodes from number `turn` on.
 ///
-/// `None` if no node is at any of the hosts, if the answer makes no layout, if the stripes are too short, or if the file has
-/// more than `most` of them.
+/// `None` if no node is at any of the hosts, if the places make no layout or one that is too large, if the stripes are too short, or if
+/// the file has more than `most` of them.
 pub(super) fn near(
-    located: &Located,
+    located: &[HostStripes],
     nodes: &[TreeNode<'_>],
     length: u64,
     turn: usize,
     most: u64,
 ) -> Option<Vec<NodeStripes>> {
+    // Users make the layouts of their files.
+    let hosts = located.iter().map(|one| one.hosts.len()).sum::<usize>();
+    if located.len() > MAX_COMPONENTS || hosts > MAX_CYCLE {
+        return None;
+    }
     let mut by_host: HashMap<String, Vec<u32>> = HashMap::new();
     for node in nodes {
         for name in names(node.address) {
@@ -72,13 +77,14 @@ pub(super) fn near(
         }
     }
     let (mut all, mut is_near, mut start) = (Vec::new(), false, 0);
-    for HostStripes { end, unit, hosts } in &located.components {
+    for HostStripes { end, unit, hosts } in located {
         let end = end.unwrap_or(u64::MAX);
         if end <= start || *unit < MIN_LOCATED_UNIT {
             return None;
         }
         start = end;
-        let at_host = |host: &String| by_host.get(&bare(host)).cloned().unwrap_or_default();
+        let at_name = |name: &String| by_host.get(&bare(name)).cloned();
+        let at_host = |names: &Vec<String>| names.iter().find_map(at_name).unwrap_or_default();
         let at_hosts: Vec<_> = hosts.iter().map(at_host).collect();
         let known = at_hosts.iter().any(|numbers| !numbers.is_empty());
         is_near |= known;
@@ -145,11 +151,11 @@ mod tests {
     const UNIT: u64 = MIN_LOCATED_UNIT;
 
     fn stripes(end: Option<u64>, unit: u64, hosts: &[&str]) -> HostStripes {
-        HostStripes { end, unit, hosts: hosts.iter().map(|host| (*host).to_owned()).collect() }
+        HostStripes { end, unit, hosts: hosts.iter().map(|host| vec![(*host).to_owned()]).collect() }
     }
 
     fn near_of(components: &[HostStripes], length: u64) -> Option<Vec<NodeStripes>> {
-        near(&Located { components: components.to_vec() }, &NODES, length, 3, u64::MAX)
+        near(components, &NODES, length, 3, u64::MAX)
     }
 
     #[test]
@@ -161,6 +167,25 @@ mod tests {
         for unknown in ["oss1", "10.0.0.20", "", "site", "7440", "unix"] {
             assert_eq!(near_of(&[stripes(None, UNIT, &[unknown])], 9), None, "{unknown}");
         }
+    }
+
+    #[test]
+    fn a_host_has_several_names() {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let hosts = vec![names(&["ceph-1", "10.0.0.2"]), names(&[]), names(&["oss1.site", "10.0.0.9"])];
+        let found = near_of(&[HostStripes { end: None, unit: UNIT, hosts }], 1 << 30).unwrap();
+        let near: Vec<_> = found.first().unwrap().cycle.iter().step_by(3).collect();
+        assert!(near.iter().all(|number| **number == 2), "{found:?}");
+    }
+
+    #[test]
+    fn places_are_bounded() {
+        let many = vec!["oss1.site"; MAX_CYCLE + 1];
+        assert_eq!(near_of(&[stripes(None, UNIT, &many)], 9), None);
+        let components: Vec<_> =
+            (1..MAX_COMPONENTS as u64 + 2).map(|n| stripes(Some(n), UNIT, &["oss1.site"])).collect();
+        assert_eq!(near_of(&components, MAX_COMPONENTS as u64 + 1), None);
+        assert!(near_of(&components[..MAX_COMPONENTS], 9).is_some());
     }
 
     #[test]
@@ -207,7 +232,7 @@ mod tests {
         assert_eq!(near_of(&[stripes(None, UNIT - 1, &["10.0.0.2"])], 9), None, "stripes that are too short");
         assert_eq!(near_of(&[stripes(None, UNIT, &[])], 9), None);
         assert_eq!(near_of(&[], 0), None);
-        let located = Located { components: vec![stripes(None, UNIT, &["oss1.site", "10.0.0.2"])] };
+        let located = [stripes(None, UNIT, &["oss1.site", "10.0.0.2"])];
         assert!(near(&located, &NODES, 10 * UNIT, 0, 11).is_some());
         assert!(near(&located, &NODES, 10 * UNIT, 0, 10).is_none(), "too many stripes for this request");
     }

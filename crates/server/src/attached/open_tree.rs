@@ -3,14 +3,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use gristmill_backend::{Backend, BackendError, Content, Found, Key, Kind, MAX_DEPTH, MAX_LIST_PAGE};
+use gristmill_backend::{
+    Backend, BackendError, Content, Found, HostStripes, Key, Kind, MAX_DEPTH, MAX_LIST_PAGE,
+};
 use gristmill_namespace::AttachedTree;
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_wire::action::{Amount, FileInfo};
 use gristmill_wire::{AttachedFile, Component, FileMap, FileReader, TreeSource};
 use ring::digest::{SHA256, digest};
 
-use super::locator::Located;
 use super::near::{NodeStripes, TreeNode, near};
 use crate::entry::{Places, Search, place};
 use crate::error::{Answer, Refusal};
@@ -129,7 +130,7 @@ impl OpenTree {
     }
 
     /// Deals the stripes of a file to the nodes near them, if there are any.
-    pub fn deal_to_near_nodes(&self, file: &mut FileMap, located: &Located, search: &Search) {
+    pub fn deal_to_near_nodes(&self, file: &mut FileMap, located: &[HostStripes], search: &Search) {
         let addresses = &search.addresses;
         // The tables of several files are joined.
         let most = match search.places {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use gristmill_backend::{Backend, BackendError, Key, Mount, MountOptions, Reader, UnixUser};
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_sources::{
-    Access, AccessKey, AddressPolicy, CacheCounts, RangeCache, Scheme, SourceUrl, SourcesOptions,
+    Access, AccessKey, AddressPolicy, CacheCounts, RangeCache, Scheme, SourceUrl, SourcesOptions, cephfs,
     check_endpoint, without_secrets,
 };
 use gristmill_wire::{FileReader, SourceAccess, TreeSource};
@@ -71,6 +71,12 @@ fn place(source: &TreeSource) -> Result<Place, RunError> {
         if source.without_change_time {
             return Err(usage(format!("{url}: only mounts have a time of change")));
         }
+        let has_network_options = source.anonymous || source.allow_local || source.user_credentials;
+        if url.scheme() == Scheme::CephFs && has_network_options {
+            return Err(usage(format!(
+                "{url}: Ceph has no addresses and no anonymous users, and its nodes have the key"
+            )));
+        }
         if let Some(endpoint) = &source.endpoint {
             check_endpoint(endpoint).map_err(|error| usage(error.to_string()))?;
         }
@@ -113,9 +119,13 @@ pub(super) fn mount_path(source: &TreeSource, key: &Key) -> Option<String> {
     source.url.strip_prefix(MOUNT).map(|root| format!("{}/{key}", root.trim_end_matches('/')))
 }
 
-/// Whether a tree is a folder of a mounted file system.
-pub(super) fn is_mount(source: &TreeSource) -> bool {
-    source.url.starts_with(MOUNT)
+/// Whether the files of a tree have owners and modes, so that they are read with the rights of a user of the file system.
+pub(super) fn has_users(source: &TreeSource) -> bool {
+    source.url.starts_with(MOUNT) || is_cephfs(source)
+}
+
+fn is_cephfs(source: &TreeSource) -> bool {
+    source.url.parse::<SourceUrl>().is_ok_and(|url| url.scheme() == Scheme::CephFs)
 }
 
 impl OpenTrees {
@@ -210,9 +220,12 @@ impl OpenTrees {
                 let options = MountOptions {
                     without_change_time: source.without_change_time,
                     follows_links_out: false,
-                    reader: mount_reader(reader)?,
+                    reader: rights_of(reader)?,
                 };
                 Mount::open_with(path, options).map(|mount| Arc::new(mount) as Arc<dyn Backend>)
+            }
+            Place::Source(url) if url.scheme() == Scheme::CephFs => {
+                cephfs(&url, rights_of(reader)?).map(|tree| Arc::new(tree) as Arc<dyn Backend>)
             }
             Place::Source(url) => {
                 let options = SourcesOptions {
@@ -240,7 +253,7 @@ pub(crate) fn key(access: &SourceAccess) -> Access {
 }
 
 /// The reader of a mount for the reader that a grant names.
-fn mount_reader(reader: &FileReader) -> Result<Reader, RunError> {
+fn rights_of(reader: &FileReader) -> Result<Reader, RunError> {
     Ok(match reader {
         FileReader::Everybody => Reader::Everybody,
         FileReader::Node => Reader::Process,

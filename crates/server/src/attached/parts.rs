@@ -8,7 +8,7 @@ use gristmill_peers::ON_STORAGE;
 use gristmill_runtime::{ErrorKind, FileParts, ObjectPart, Part, RunError};
 use gristmill_wire::{AttachedFile, FileMap, WireError};
 
-use super::open_trees::is_mount;
+use super::open_trees::has_users;
 use crate::shared::Shared;
 
 /// The parts of a file of an attached tree: each target has the whole file. Blocks.
@@ -43,7 +43,7 @@ pub(crate) fn open(
     let malformed = || WireError::Malformed { what: "version of a file", why: "it is too long".into() };
     let stamp = Stamp::new(attached.stamp.as_str()).ok_or_else(malformed)?;
     let found = Found { length: map.length, stamp };
-    if !is_mount(&attached.tree) {
+    if !has_users(&attached.tree) {
         return Ok(tree.open_at(&key, &found)?);
     }
     Ok(Arc::new(OpenedLater { tree, key, found, name: map.path.clone(), object: OnceLock::new() }))
