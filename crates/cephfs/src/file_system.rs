@@ -29,13 +29,27 @@ const OPTIONS: [(&str, &str); 6] = [
 /// Most folders that a process keeps mounted while nobody uses them.
 pub const MAX_MOUNTED: usize = 8;
 
+/// Time for which a failure to mount is remembered. Those who waited for it meanwhile fail with it, and do not try one after the other.
+pub const FAILED_TIME: Duration = Duration::from_secs(5);
+
 /// Longest wait for the end of the sessions when the process ends.
 pub const END_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A folder of a file system that is mounted when it is needed. All users of a process share the connection.
 pub(crate) struct FileSystem {
     options: CephOptions,
-    mounted: Mutex<Option<Arc<Mounted>>>,
+    connection: Mutex<Connection>,
+}
+
+/// The connection of a folder.
+#[derive(Default)]
+enum Connection {
+    /// There is none.
+    #[default]
+    None,
+    Mounted(Arc<Mounted>),
+    /// It could not be made.
+    Failed(Instant, MountFailure),
 }
 
 /// The folders that this process has mounted, the longest unused first.
@@ -51,10 +65,11 @@ fn end_sessions() {
     let Ok(mut known) = KNOWN.try_lock() else { return };
     let file_systems = std::mem::take(&mut *known);
     drop(known);
-    let of_this_process = |file_system: &Arc<FileSystem>| {
-        let mounted = file_system.mounted.try_lock().ok()?.take()?;
-        mounted.is_of_this_process().then_some(mounted)
-    };
+    let of_this_process =
+        |file_system: &Arc<FileSystem>| match std::mem::take(&mut *file_system.connection.try_lock().ok()?) {
+            Connection::Mounted(mounted) if mounted.is_of_this_process() => Some(mounted),
+            _ => None,
+        };
     let mounted: Vec<_> = file_systems.iter().filter_map(of_this_process).collect();
     let (done, ended) = sync_channel(mounted.len());
     for mounted in &mounted {
@@ -78,7 +93,7 @@ impl FileSystem {
     pub fn of(options: CephOptions) -> Arc<FileSystem> {
         let mut known = lock(&KNOWN);
         let at = known.iter().position(|file_system| file_system.options == options);
-        let new = || Arc::new(FileSystem { options, mounted: Mutex::default() });
+        let new = || Arc::new(FileSystem { options, connection: Mutex::default() });
         let file_system = at.and_then(|at| known.remove(at)).unwrap_or_else(new);
         known.push_back(file_system.clone());
         let oldest = if known.len() > MAX_MOUNTED { known.pop_front() } else { None };
@@ -96,26 +111,37 @@ impl FileSystem {
     /// The error is [`BackendError::Unavailable`] if the library is missing, if the servers do not answer, or if there is no such folder,
     /// and [`BackendError::Denied`] if they refuse the key.
     pub fn mounted(&self) -> Result<Arc<Mounted>> {
-        let mut mounted = lock(&self.mounted);
-        match &*mounted {
-            Some(mounted) if mounted.is_of_this_process() => return Ok(mounted.clone()),
+        let mut connection = lock(&self.connection);
+        match &*connection {
+            Connection::Mounted(mounted) if mounted.is_of_this_process() => return Ok(mounted.clone()),
+            Connection::Failed(at, failure) if at.elapsed() < FAILED_TIME => {
+                return Err(self.explain(failure.clone()));
+            }
             _ => {}
         }
-        let new = Arc::new(self.mount()?);
-        at_exit(end_sessions);
-        *mounted = Some(new.clone());
-        Ok(new)
+        match self.mount()? {
+            Ok(mounted) => {
+                at_exit(end_sessions);
+                let mounted = Arc::new(mounted);
+                *connection = Connection::Mounted(mounted.clone());
+                Ok(mounted)
+            }
+            Err(failure) => {
+                *connection = Connection::Failed(Instant::now(), failure.clone());
+                Err(self.explain(failure))
+            }
+        }
     }
 
     /// Forgets a connection that is of no use any more.
     pub fn forget(&self, lost: &Arc<Mounted>) {
-        let mut mounted = lock(&self.mounted);
-        if mounted.as_ref().is_some_and(|mounted| Arc::ptr_eq(mounted, lost)) {
-            *mounted = None;
+        let mut connection = lock(&self.connection);
+        if matches!(&*connection, Connection::Mounted(mounted) if Arc::ptr_eq(mounted, lost)) {
+            *connection = Connection::None;
         }
     }
 
-    fn mount(&self) -> Result<Mounted> {
+    fn mount(&self) -> Result<std::result::Result<Mounted, MountFailure>> {
         let CephOptions { id, configuration, file_system, folder } = &self.options;
         let text = |text: &str| {
             let why = "it holds a NUL character";
@@ -132,8 +158,7 @@ impl FileSystem {
         let configuration = configuration.as_ref().map(|path| text(&path.to_string_lossy())).transpose()?;
         let file_system = file_system.as_deref().map(text).transpose()?;
         let folder = text(&format!("/{folder}"))?;
-        Mounted::mount(&text(id)?, configuration.as_deref(), &options, file_system.as_deref(), &folder)
-            .map_err(|failure| self.explain(failure))
+        Ok(Mounted::mount(&text(id)?, configuration.as_deref(), &options, file_system.as_deref(), &folder))
     }
 
     fn explain(&self, failure: MountFailure) -> BackendError {

@@ -27,7 +27,7 @@ unsafe impl Send for Mounted {}
 unsafe impl Sync for Mounted {}
 
 /// Why a file system is not mounted.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum MountFailure {
     /// The library cannot be loaded.
     NoLibrary(String),
