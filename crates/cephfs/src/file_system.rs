@@ -16,8 +16,10 @@ use crate::client::{MountFailure, Mounted, at_exit};
 /// Longest wait for the servers when a file system is mounted, in seconds.
 pub const MOUNT_PATIENCE: u32 = 30;
 
-/// Options of the client. The library checks modes and access control lists of files for each user, and writes no files of its own.
-const OPTIONS: [(&str, &str); 6] = [
+/// Options of the client. The library checks modes and access control lists of files for each user, and writes no files of its own. It
+/// keeps no bytes of files: folds read them once, and copying them through its cache took a quarter of the time of a sum.
+const OPTIONS: [(&str, &str); 7] = [
+    ("client_oc", "false"),
     ("fuse_default_permissions", "false"),
     ("client_acl_type", "posix_acl"),
     ("admin_socket", ""),
