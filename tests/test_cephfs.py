@@ -17,7 +17,7 @@ import netCDF4
 import numpy as np
 import pytest
 import zarr
-from cluster import Nodes, Up
+from cluster import Nodes, Up, until
 from identity import TOKENS, write_tokens
 
 import gristmill as gm
@@ -277,6 +277,17 @@ def test_nodes_fold_the_objects_at_their_hosts(ceph, started, nodes_of_test, num
         assert got == {number: size for number, size in wanted.items() if size}, name
         answer = up.grist.answer("sum", up.url(f"/t/near/{name}.f64"), "--type", "f64", "--place", "storage")
         assert answer["result"]["sum"] == math.fsum(numbers)
+
+
+def test_a_command_that_is_interrupted_ends_as_others_do(ceph, started, clusters, tmp_path):
+    ceph.put("interrupted/x.u8", bytes(48 * MIB))
+    for _ in range(6):
+        asked = ("run", "sum", ceph.url("interrupted/x.u8"), "--type", "u8")
+        process = clusters.process(tmp_path, "interrupted", asked, env=started.env)
+        # From then on it reads, or will soon.
+        until(lambda pid=process.pid: b"libcephfs" in Path(f"/proc/{pid}/maps").read_bytes() or not process.running(), "the library")
+        process.signal(signal.SIGINT)
+        assert process.child.wait(60) in (0, 130, -signal.SIGINT), process.err.read_text()
 
 
 def test_wrong_clusters_are_told(grist, ceph, tmp_path):

@@ -30,7 +30,7 @@ pub(crate) fn explain(verb: &'static str, name: String, errno: Errno) -> Backend
         Errno::STALE => BackendError::Changed { name },
         errno if is_lost(errno) => {
             let why =
-                "the cluster ended the connection of this client; it connects again with the next request";
+                "the cluster ended the connection of this client; it connects again when a file is opened";
             BackendError::Unavailable { name, why: why.to_owned() }
         }
         Errno::TIMEDOUT => {

@@ -60,7 +60,10 @@ impl CephFile {
         if let Some(file) = &self.file {
             return with(&file.0);
         }
-        let file = self.inode.open(&self.reader.user).map_err(|errno| self.explain(errno))?;
+        let file = self.inode.open(&self.reader.user).map_err(|errno| match errno {
+            Errno::NOENT => BackendError::Changed { name: self.name() },
+            errno => self.explain(errno),
+        })?;
         self.unchanged()?;
         with(&file)
     }

@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 use std::ffi::CString;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
@@ -15,6 +16,9 @@ use crate::client::{MountFailure, Mounted, at_exit};
 
 /// Longest wait for the servers when a file system is mounted, in seconds.
 pub const MOUNT_PATIENCE: u32 = 30;
+
+/// The number with which the library says that it finds no monitor (`CEPHFS_ERROR_MON_MAP_BUILD`).
+const NO_MONITOR: i32 = 1_000;
 
 /// Options of the client. The library checks modes and access control lists of files for each user, and writes no files of its own. It
 /// keeps no bytes of files: folds read them once, and copying them through its cache took a quarter of the time of a sum.
@@ -61,23 +65,24 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// All sessions of this process.
+static SESSIONS: Mutex<Vec<Weak<Mounted>>> = Mutex::new(Vec::new());
+
+/// Whether the process ends, so that no session begins.
+static ENDING: AtomicBool = AtomicBool::new(false);
+
 /// Ends the sessions of this process. Without that, programs that write to files that were read here wait for a minute.
 fn end_sessions() {
-    // Somebody who holds a lock may wait for the servers.
-    let Ok(mut known) = KNOWN.try_lock() else { return };
-    let file_systems = std::mem::take(&mut *known);
-    drop(known);
-    let of_this_process =
-        |file_system: &Arc<FileSystem>| match std::mem::take(&mut *file_system.connection.try_lock().ok()?) {
-            Connection::Mounted(mounted) if mounted.is_of_this_process() => Some(mounted),
-            _ => None,
-        };
-    let mounted: Vec<_> = file_systems.iter().filter_map(of_this_process).collect();
+    ENDING.store(true, Ordering::SeqCst);
+    // In a process that was forked somebody may hold the lock for ever.
+    let Ok(mut sessions) = SESSIONS.try_lock() else { return };
+    let mounted: Vec<_> = std::mem::take(&mut *sessions).iter().filter_map(Weak::upgrade).collect();
+    drop(sessions);
     let (done, ended) = sync_channel(mounted.len());
-    for mounted in &mounted {
+    for mounted in mounted.iter().filter(|mounted| mounted.is_of_this_process()) {
         let (mounted, done) = (mounted.clone(), done.clone());
         let end = move || {
-            mounted.unmount();
+            mounted.unmount(END_PATIENCE);
             // Nobody may wait any more.
             let _ = done.send(());
         };
@@ -86,8 +91,8 @@ fn end_sessions() {
     drop(done);
     let last = Instant::now() + END_PATIENCE;
     while ended.recv_timeout(last.saturating_duration_since(Instant::now())).is_ok() {}
-    // Other threads may still read. What they use stays.
-    std::mem::forget((file_systems, mounted));
+    // Other threads may still use them.
+    std::mem::forget(mounted);
 }
 
 impl FileSystem {
@@ -98,7 +103,9 @@ impl FileSystem {
         let new = || Arc::new(FileSystem { options, connection: Mutex::default() });
         let file_system = at.and_then(|at| known.remove(at)).unwrap_or_else(new);
         known.push_back(file_system.clone());
-        let oldest = if known.len() > MAX_MOUNTED { known.pop_front() } else { None };
+        // One that is in use stays, so that nobody mounts its folder again.
+        let unused = known.iter().position(|file_system| Arc::strong_count(file_system) == 1);
+        let oldest = unused.filter(|_| known.len() > MAX_MOUNTED).and_then(|at| known.remove(at));
         drop(known);
         // Its session may take a second to end.
         if let Some(oldest) = oldest {
@@ -121,10 +128,17 @@ impl FileSystem {
             }
             _ => {}
         }
+        if ENDING.load(Ordering::SeqCst) {
+            return Err(self.explain(MountFailure::Mount(Errno::NOTCONN)));
+        }
         match self.mount()? {
             Ok(mounted) => {
                 at_exit(end_sessions);
                 let mounted = Arc::new(mounted);
+                let mut sessions = lock(&SESSIONS);
+                sessions.retain(|session| session.strong_count() > 0);
+                sessions.push(Arc::downgrade(&mounted));
+                drop(sessions);
                 *connection = Connection::Mounted(mounted.clone());
                 Ok(mounted)
             }
@@ -190,6 +204,9 @@ impl FileSystem {
                     "the servers of Ceph did not answer in {MOUNT_PATIENCE} s; check that the monitors and a server of the file \
                      system run (ceph status)"
                 )),
+                errno if errno.raw_os_error() == NO_MONITOR => unavailable(
+                    "the configuration names no monitor that can be found; check mon_host in it, and CEPH_CONF".into(),
+                ),
                 errno => unavailable(format!("the file system cannot be mounted: {errno}")),
             },
         }

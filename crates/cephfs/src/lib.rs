@@ -47,6 +47,6 @@ mod walk;
 pub use file::MAX_HELD_FILES;
 pub use file_system::{END_PATIENCE, MAX_MOUNTED, MOUNT_PATIENCE};
 pub use options::CephOptions;
-pub use places::MAX_LOCATED_OBJECTS;
+pub use places::{MAX_LOCATED_OBJECTS, MAX_LOCATED_SETS};
 pub use tree::CephFs;
 pub use walk::MAX_LINKS;

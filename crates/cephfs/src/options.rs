@@ -29,7 +29,8 @@ impl CephOptions {
         let words = std::env::var("CEPH_ARGS").unwrap_or_default();
         CephOptions {
             id: id_of(&words).unwrap_or_else(|| DEFAULT_ID.to_owned()),
-            configuration: std::env::var_os("CEPH_CONF").filter(|path| !path.is_empty()).map(PathBuf::from),
+            configuration: configuration_of(&words)
+                .or_else(|| std::env::var_os("CEPH_CONF").filter(|path| !path.is_empty()).map(PathBuf::from)),
             file_system: Some(file_system.to_owned()).filter(|name| !name.is_empty()),
             folder: folder.trim_matches('/').to_owned(),
         }
@@ -45,20 +46,32 @@ impl fmt::Display for CephOptions {
 
 /// The user that the arguments of a tool of Ceph name. The last one counts.
 fn id_of(arguments: &str) -> Option<String> {
-    let (mut id, mut words) = (None, arguments.split_whitespace());
+    let id = |(option, value): (&str, &str)| match option {
+        "--id" | "--user" => Some(value.to_owned()),
+        "--name" | "-n" => value.strip_prefix("client.").map(str::to_owned),
+        _ => None,
+    };
+    options_of(arguments).into_iter().filter_map(id).next_back()
+}
+
+/// The configuration that the arguments of a tool of Ceph name.
+fn configuration_of(arguments: &str) -> Option<PathBuf> {
+    let path = |(option, value): (&str, &str)| match option {
+        "--conf" | "-c" => Some(PathBuf::from(value)),
+        "--cluster" => Some(PathBuf::from(format!("/etc/ceph/{value}.conf"))),
+        _ => None,
+    };
+    options_of(arguments).into_iter().filter_map(path).next_back()
+}
+
+/// The options with their values: `--option value` or `--option=value`.
+fn options_of(arguments: &str) -> Vec<(&str, &str)> {
+    let (mut options, mut words) = (Vec::new(), arguments.split_whitespace().peekable());
     while let Some(word) = words.next() {
-        let (option, value) = match word.split_once('=') {
-            Some((option, value)) => (option, Some(value)),
-            None => (word, None),
-        };
-        let mut value = || value.or_else(|| words.next());
-        match option {
-            "--id" | "--user" => id = value().or(id),
-            "--name" | "-n" => id = value().and_then(|name| name.strip_prefix("client.")).or(id),
-            _ => {}
-        }
+        let pair = word.split_once('=').or_else(|| Some((word, *words.peek()?)));
+        options.extend(pair.filter(|(option, _)| option.starts_with('-')));
     }
-    id.map(str::to_owned)
+    options
 }
 
 #[cfg(test)]
@@ -76,6 +89,19 @@ mod tests {
             ("-n osd.0 --id", None),
         ] {
             assert_eq!(id_of(arguments).as_deref(), id, "{arguments}");
+        }
+    }
+
+    #[test]
+    fn the_cluster_is_found_among_the_arguments_of_tools() {
+        for (arguments, path) in [
+            ("--id reader", None),
+            ("--conf /x --id=reader", Some("/x")),
+            ("-c /x", Some("/x")),
+            ("--conf=/x", Some("/x")),
+            ("--cluster backup", Some("/etc/ceph/backup.conf")),
+        ] {
+            assert_eq!(configuration_of(arguments), path.map(PathBuf::from), "{arguments}");
         }
     }
 }

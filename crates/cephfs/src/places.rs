@@ -10,6 +10,9 @@ use crate::client::{FileLayout, LocatedFile, Mounted};
 /// Most objects of a file whose places are told. The places of a longer file are not known.
 pub const MAX_LOCATED_OBJECTS: u64 = 4_096;
 
+/// Most sets of objects whose places are told, of a file with several stripes side by side.
+pub const MAX_LOCATED_SETS: u64 = 64;
+
 /// The names and addresses of the hosts of the storage daemons of a file.
 struct Hosts<'a> {
     mounted: &'a Mounted,
@@ -42,7 +45,7 @@ pub(crate) fn locate(
     // The stripes of a set of objects are dealt to them in turn.
     let set = object.saturating_mul(count);
     let sets = length.div_ceil(set);
-    if sets.saturating_mul(count) > MAX_LOCATED_OBJECTS {
+    if sets.saturating_mul(count) > MAX_LOCATED_OBJECTS || count > 1 && sets > MAX_LOCATED_SETS {
         return Ok(Vec::new());
     }
     let mut hosts = Hosts { mounted, file: mounted.open_path(path)?, known: HashMap::new() };

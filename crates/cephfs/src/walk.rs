@@ -94,7 +94,11 @@ impl Place {
                 Thing::Folder => self.folders.push((Arc::new(inode), found)),
                 Thing::Link => {
                     links += 1;
-                    let target = inode.target(&reader.user)?;
+                    // Its target is no path of ours.
+                    let odd = |errno| matches!(errno, Errno::ILSEQ | Errno::NAMETOOLONG);
+                    let target = inode.target(&reader.user);
+                    let target =
+                        target.map_err(|errno| if odd(errno) { Lost::Link } else { Lost::Errno(errno) })?;
                     if links > MAX_LINKS || target.starts_with('/') || target.is_empty() {
                         return Err(Lost::Link);
                     }

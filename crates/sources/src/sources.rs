@@ -208,6 +208,13 @@ impl Sources {
                 };
                 Kind::WebServer(Box::new(WebServer::new(folder.clone(), http, driver)))
             }
+            Scheme::CephFs
+                if self.options.access != Access::Environment
+                    || self.options.addresses != AddressPolicy::Any =>
+            {
+                let why = "files of CephFS are read with the key of this process only".to_owned();
+                return Err(BackendError::Denied { name: folder.to_string(), why });
+            }
             Scheme::CephFs => Kind::CephFs(cephfs(folder, Reader::Process)?),
             Scheme::S3 | Scheme::Gs | Scheme::Az => {
                 Kind::Bucket(Bucket::new(folder.clone(), self.store(folder)?, driver))

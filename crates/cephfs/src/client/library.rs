@@ -6,8 +6,8 @@ use libloading::Library;
 
 use super::abi::Functions;
 
-/// The names of the library. The number is that of its interface, which all releases of Ceph since 2016 have.
-const NAMES: [&str; 2] = ["libcephfs.so.2", "libcephfs.so"];
+/// The name of the library. The number is that of its interface, which all releases of Ceph since 2016 have.
+const NAME: &str = "libcephfs.so.2";
 
 /// The library, once it was loaded. It is never unloaded, because its threads may run until the process ends.
 static LOADED: OnceLock<(Library, Functions)> = OnceLock::new();
@@ -20,14 +20,8 @@ pub(super) fn functions() -> Result<&'static Functions, String> {
     if let Some((_, functions)) = LOADED.get() {
         return Ok(functions);
     }
-    let mut why = String::new();
-    for name in NAMES {
-        match load(name) {
-            Ok(loaded) => return Ok(&LOADED.get_or_init(|| loaded).1),
-            Err(error) => why = format!("{why}{}{error}", if why.is_empty() { "" } else { "; " }),
-        }
-    }
-    Err(why)
+    let loaded = load(NAME).map_err(|error| error.to_string())?;
+    Ok(&LOADED.get_or_init(|| loaded).1)
 }
 
 fn load(name: &str) -> Result<(Library, Functions), libloading::Error> {

@@ -2,13 +2,21 @@
 
 use std::ffi::{CStr, CString, c_char};
 use std::ptr::{NonNull, null, null_mut};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, getpid};
 
 use super::abi::{ALL_ATTRIBUTES, Attributes, CFolder, CInode, CMount, COpen, Functions, Name};
 use super::{User, checked, library};
+
+/// Pause between two looks whether calls still run.
+const UNMOUNT_AGAIN: Duration = Duration::from_millis(1);
+
+/// Wait for calls of a session that nobody uses any more. There are none.
+const NO_CALL_RUNS: Duration = Duration::from_secs(1);
 
 /// Most bytes of a symbolic link.
 const MAX_LINK: usize = 4_096;
@@ -19,6 +27,9 @@ pub(crate) struct Mounted {
     pub(super) functions: &'static Functions,
     /// The process whose threads serve it.
     process: Pid,
+    /// Calls that run hold it. Who unmounts waits for them: the library frees what they use.
+    running: RwLock<()>,
+    ended: AtomicBool,
 }
 
 // SAFETY: every function of the library may be called from every thread, with the same mount at once.
@@ -56,7 +67,13 @@ impl Mounted {
         checked(created).map_err(MountFailure::Mount)?;
         let mount = NonNull::new(mount).ok_or(MountFailure::Mount(Errno::NOMEM))?;
         // From here on dropping releases it.
-        let mounted = Mounted { mount, functions, process: getpid() };
+        let mounted = Mounted {
+            mount,
+            functions,
+            process: getpid(),
+            running: RwLock::new(()),
+            ended: AtomicBool::new(false),
+        };
         let at = mount.as_ptr();
         let configured = |what: &str, returned| {
             checked(returned).map_err(|errno| MountFailure::Configuration(what.to_owned(), errno)).map(drop)
@@ -85,17 +102,46 @@ impl Mounted {
         self.process == getpid()
     }
 
-    /// Ends the session with the servers, so that other clients need not wait for this one. Later calls fail.
-    pub fn unmount(&self) {
-        // SAFETY: the mount is alive. Unmounting what is not mounted is an error that changes nothing.
-        unsafe { (self.functions.ceph_unmount)(self.mount.as_ptr()) };
+    /// Calls the library, unless the session has ended or belongs to another process.
+    pub(super) fn call<T>(
+        &self,
+        call: impl FnOnce(&'static Functions, *mut CMount) -> T,
+    ) -> Result<T, Errno> {
+        let ended = || self.ended.load(Ordering::SeqCst) || !self.is_of_this_process();
+        if ended() {
+            return Err(Errno::NOTCONN);
+        }
+        let _running = self.running.read().unwrap_or_else(PoisonError::into_inner);
+        if ended() {
+            return Err(Errno::NOTCONN);
+        }
+        Ok(call(self.functions, self.mount.as_ptr()))
+    }
+
+    /// Ends the session with the servers, so that other clients need not wait for this one. Later calls fail. Calls that run are waited
+    /// for; if one runs longer than `patience`, the session is left as it is.
+    pub fn unmount(&self, patience: Duration) {
+        if self.ended.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let last = Instant::now() + patience;
+        while Instant::now() < last {
+            if let Ok(_alone) = self.running.try_write() {
+                // SAFETY: the mount is alive, and no call runs or begins.
+                unsafe { (self.functions.ceph_unmount)(self.mount.as_ptr()) };
+                return;
+            }
+            std::thread::sleep(UNMOUNT_AGAIN);
+        }
     }
 
     /// The folder that is mounted.
     pub fn root(self: &Arc<Mounted>) -> Result<Inode, Errno> {
         let mut inode = null_mut();
         // SAFETY: the library writes one pointer.
-        checked(unsafe { (self.functions.ceph_ll_lookup_root)(self.mount.as_ptr(), &raw mut inode) })?;
+        let looked_up =
+            self.call(|functions, mount| unsafe { (functions.ceph_ll_lookup_root)(mount, &raw mut inode) })?;
+        checked(looked_up)?;
         Inode::new(self, inode)
     }
 }
@@ -103,7 +149,7 @@ impl Mounted {
 impl Drop for Mounted {
     fn drop(&mut self) {
         if self.is_of_this_process() {
-            self.unmount();
+            self.unmount(NO_CALL_RUNS);
             // SAFETY: everything that was opened keeps the mount, so nothing is open any more.
             unsafe { (self.functions.ceph_release)(self.mount.as_ptr()) };
         }
@@ -132,9 +178,9 @@ impl Inode {
         let name = CString::new(name).map_err(|_| Errno::INVAL)?;
         let (mut inode, mut found) = (null_mut(), Attributes::default());
         // SAFETY: the handles are alive, the name ends with NUL, and the library writes one pointer and one structure.
-        checked(unsafe {
-            (self.mounted.functions.ceph_ll_lookup)(
-                self.mounted.mount.as_ptr(),
+        checked(self.mounted.call(|functions, mount| unsafe {
+            (functions.ceph_ll_lookup)(
+                mount,
                 self.handle.as_ptr(),
                 name.as_ptr(),
                 &raw mut inode,
@@ -143,7 +189,7 @@ impl Inode {
                 0,
                 user.handle(),
             )
-        })?;
+        })?)?;
         Ok((Inode::new(&self.mounted, inode)?, found))
     }
 
@@ -151,16 +197,16 @@ impl Inode {
     pub fn attributes(&self, user: &User) -> Result<Attributes, Errno> {
         let mut found = Attributes::default();
         // SAFETY: the handles are alive, and the library writes one structure.
-        checked(unsafe {
-            (self.mounted.functions.ceph_ll_getattr)(
-                self.mounted.mount.as_ptr(),
+        checked(self.mounted.call(|functions, mount| unsafe {
+            (functions.ceph_ll_getattr)(
+                mount,
                 self.handle.as_ptr(),
                 &raw mut found,
                 ALL_ATTRIBUTES,
                 0,
                 user.handle(),
             )
-        })?;
+        })?)?;
         Ok(found)
     }
 
@@ -168,15 +214,15 @@ impl Inode {
     pub fn target(&self, user: &User) -> Result<String, Errno> {
         let mut target = vec![0u8; MAX_LINK];
         // SAFETY: the handles are alive, and the library writes at most as many bytes as the buffer has.
-        let written = checked(unsafe {
-            (self.mounted.functions.ceph_ll_readlink)(
-                self.mounted.mount.as_ptr(),
+        let written = checked(self.mounted.call(|functions, mount| unsafe {
+            (functions.ceph_ll_readlink)(
+                mount,
                 self.handle.as_ptr(),
                 target.as_mut_ptr().cast::<c_char>(),
                 target.len(),
                 user.handle(),
             )
-        })?;
+        })?)?;
         target.truncate(written as usize);
         String::from_utf8(target).map_err(|_| Errno::ILSEQ)
     }
@@ -185,33 +231,34 @@ impl Inode {
     pub fn open(&self, user: &User) -> Result<OpenFile, Errno> {
         let mut file = null_mut();
         // SAFETY: the handles are alive, and the library writes one pointer.
-        checked(unsafe {
-            (self.mounted.functions.ceph_ll_open)(
-                self.mounted.mount.as_ptr(),
+        checked(self.mounted.call(|functions, mount| unsafe {
+            (functions.ceph_ll_open)(
+                mount,
                 self.handle.as_ptr(),
                 rustix::fs::OFlags::RDONLY.bits() as i32,
                 &raw mut file,
                 user.handle(),
             )
-        })?;
+        })?)?;
         let handle = NonNull::new(file).ok_or(Errno::IO)?;
         Ok(OpenFile { mounted: self.mounted.clone(), handle })
     }
 
     /// Calls `each` with all names of this folder, which the user must be allowed to read. Names that are not UTF-8 are left out.
     pub fn names(&self, user: &User, mut each: impl FnMut(&str)) -> Result<(), Errno> {
-        let (functions, mount) = (self.mounted.functions, self.mounted.mount.as_ptr());
         let mut opened = null_mut();
         // SAFETY: the handles are alive, and the library writes one pointer.
-        checked(unsafe {
+        checked(self.mounted.call(|functions, mount| unsafe {
             (functions.ceph_ll_opendir)(mount, self.handle.as_ptr(), &raw mut opened, user.handle())
-        })?;
+        })?)?;
         let folder = OpenFolder { mounted: &self.mounted, handle: NonNull::new(opened).ok_or(Errno::IO)? };
         loop {
             // SAFETY: all bytes of the structure may be zero.
             let mut name: Name = unsafe { std::mem::zeroed() };
             // SAFETY: the handles are alive, and the library writes one structure.
-            let read = unsafe { (functions.ceph_readdir_r)(mount, folder.handle.as_ptr(), &raw mut name) };
+            let read = self.mounted.call(|functions, mount| unsafe {
+                (functions.ceph_readdir_r)(mount, folder.handle.as_ptr(), &raw mut name)
+            })?;
             if checked(read)? == 0 {
                 return Ok(());
             }
@@ -227,7 +274,9 @@ impl Inode {
 impl Drop for Inode {
     fn drop(&mut self) {
         // SAFETY: the library counted this user of the inode once.
-        unsafe { (self.mounted.functions.ceph_ll_put)(self.mounted.mount.as_ptr(), self.handle.as_ptr()) };
+        let _ = self
+            .mounted
+            .call(|functions, mount| unsafe { (functions.ceph_ll_put)(mount, self.handle.as_ptr()) });
     }
 }
 
@@ -240,9 +289,9 @@ struct OpenFolder<'a> {
 impl Drop for OpenFolder<'_> {
     fn drop(&mut self) {
         // SAFETY: the library opened it, and nobody uses it any more.
-        unsafe {
-            (self.mounted.functions.ceph_ll_releasedir)(self.mounted.mount.as_ptr(), self.handle.as_ptr())
-        };
+        let _ = self
+            .mounted
+            .call(|functions, mount| unsafe { (functions.ceph_ll_releasedir)(mount, self.handle.as_ptr()) });
     }
 }
 
@@ -266,15 +315,15 @@ impl OpenFile {
         }
         let offset = i64::try_from(offset).map_err(|_| Errno::OVERFLOW)?;
         // SAFETY: the handles are alive, and the library writes at most as many bytes as the buffer has.
-        let read = checked(unsafe {
-            (self.mounted.functions.ceph_ll_read)(
-                self.mounted.mount.as_ptr(),
+        let read = checked(self.mounted.call(|functions, mount| unsafe {
+            (functions.ceph_ll_read)(
+                mount,
                 self.handle.as_ptr(),
                 offset,
                 out.len() as u64,
                 out.as_mut_ptr().cast::<c_char>(),
             )
-        })?;
+        })?)?;
         Ok(read as usize)
     }
 }
@@ -282,6 +331,8 @@ impl OpenFile {
 impl Drop for OpenFile {
     fn drop(&mut self) {
         // SAFETY: the library opened it, and nobody uses it any more.
-        unsafe { (self.mounted.functions.ceph_ll_close)(self.mounted.mount.as_ptr(), self.handle.as_ptr()) };
+        let _ = self
+            .mounted
+            .call(|functions, mount| unsafe { (functions.ceph_ll_close)(mount, self.handle.as_ptr()) });
     }
 }

@@ -35,13 +35,9 @@ impl Inode {
     fn c_layout(&self) -> CLayout {
         let mut layout = CLayout::default();
         // SAFETY: the handles are alive, and the library writes one structure.
-        unsafe {
-            (self.mounted.functions.ceph_ll_file_layout)(
-                self.mounted.mount.as_ptr(),
-                self.handle.as_ptr(),
-                &raw mut layout,
-            )
-        };
+        let _ = self.mounted.call(|functions, mount| unsafe {
+            (functions.ceph_ll_file_layout)(mount, self.handle.as_ptr(), &raw mut layout)
+        });
         layout
     }
 
@@ -57,10 +53,10 @@ impl Inode {
     pub fn has_map(&self) -> bool {
         let Ok(pool) = i32::try_from(self.c_layout().pool) else { return false };
         // SAFETY: the mount is alive.
-        checked(unsafe {
-            (self.mounted.functions.ceph_get_pool_replication)(self.mounted.mount.as_ptr(), pool)
-        })
-        .is_ok()
+        let found = self
+            .mounted
+            .call(|functions, mount| unsafe { (functions.ceph_get_pool_replication)(mount, pool) });
+        found.and_then(checked).is_ok()
     }
 }
 
@@ -77,16 +73,16 @@ impl LocatedFile<'_> {
         let offset = i64::try_from(offset).map_err(|_| Errno::OVERFLOW)?;
         let mut daemons = [0; MAX_COPIES];
         // SAFETY: the mount is alive, the file is open, and the library writes at most as many numbers as there is room for.
-        let found = checked(unsafe {
-            (self.mounted.functions.ceph_get_file_extent_osds)(
-                self.mounted.mount.as_ptr(),
+        let found = checked(self.mounted.call(|functions, mount| unsafe {
+            (functions.ceph_get_file_extent_osds)(
+                mount,
                 self.number,
                 offset,
                 null_mut(),
                 daemons.as_mut_ptr(),
                 MAX_COPIES as c_int,
             )
-        })?;
+        })?)?;
         let first = daemons.first().filter(|_| found > 0);
         first.and_then(|number| u32::try_from(*number).ok()).ok_or(Errno::NOENT)
     }
@@ -95,7 +91,7 @@ impl LocatedFile<'_> {
 impl Drop for LocatedFile<'_> {
     fn drop(&mut self) {
         // SAFETY: the library opened it, and nobody uses it any more.
-        unsafe { (self.mounted.functions.ceph_close)(self.mounted.mount.as_ptr(), self.number) };
+        let _ = self.mounted.call(|functions, mount| unsafe { (functions.ceph_close)(mount, self.number) });
     }
 }
 
@@ -104,9 +100,9 @@ impl Mounted {
     pub fn open_path(&self, path: &str) -> Result<LocatedFile<'_>, Errno> {
         let path = CString::new(path).map_err(|_| Errno::INVAL)?;
         // SAFETY: the mount is alive, and the path ends with NUL.
-        let number = checked(unsafe {
-            (self.functions.ceph_open)(self.mount.as_ptr(), path.as_ptr(), OFlags::RDONLY.bits() as c_int, 0)
-        })?;
+        let number = checked(self.call(|functions, mount| unsafe {
+            (functions.ceph_open)(mount, path.as_ptr(), OFlags::RDONLY.bits() as c_int, 0)
+        })?)?;
         Ok(LocatedFile { mounted: self, number: number as c_int })
     }
 }
@@ -117,9 +113,9 @@ impl Mounted {
         let daemon = i32::try_from(daemon).map_err(|_| Errno::INVAL)?;
         let mut address = Address { family: 0, bytes: [0; 126] };
         // SAFETY: the mount is alive, and the library writes one structure.
-        checked(unsafe {
-            (self.functions.ceph_get_osd_addr)(self.mount.as_ptr(), daemon, &raw mut address)
-        })?;
+        checked(self.call(|functions, mount| unsafe {
+            (functions.ceph_get_osd_addr)(mount, daemon, &raw mut address)
+        })?)?;
         // Behind the family come the port, and for version 6 the label of the flow.
         match (address.family, &address.bytes) {
             (INET, [_, _, a, b, c, d, ..]) => Ok(Ipv4Addr::new(*a, *b, *c, *d).into()),
@@ -136,14 +132,9 @@ impl Mounted {
         let daemon = i32::try_from(daemon).map_err(|_| Errno::INVAL)?;
         let mut path = vec![0u8; MAX_CRUSH];
         // SAFETY: the mount is alive, and the library writes at most as many bytes as the buffer has.
-        let written = checked(unsafe {
-            (self.functions.ceph_get_osd_crush_location)(
-                self.mount.as_ptr(),
-                daemon,
-                path.as_mut_ptr().cast(),
-                path.len(),
-            )
-        })?;
+        let written = checked(self.call(|functions, mount| unsafe {
+            (functions.ceph_get_osd_crush_location)(mount, daemon, path.as_mut_ptr().cast(), path.len())
+        })?)?;
         path.truncate(written as usize);
         let mut texts = path.split(|byte| *byte == 0);
         while let (Some(kind), Some(name)) = (texts.next(), texts.next()) {

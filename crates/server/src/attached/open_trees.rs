@@ -155,9 +155,10 @@ impl OpenTrees {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|(known, _)| *known != wanted);
         open.push_back((wanted, backend.clone()));
-        if open.len() > MAX_OPEN_TREES {
-            open.pop_front();
-        }
+        let oldest = if open.len() > MAX_OPEN_TREES { open.pop_front() } else { None };
+        drop(open);
+        // Its connections may take a second to end.
+        drop(oldest);
         Ok(backend)
     }
 
