@@ -13,6 +13,8 @@ import urllib.request
 import uuid
 from pathlib import Path
 
+import numpy as np
+import pytest
 from cluster import until
 from web_servers import S3Bucket
 
@@ -96,6 +98,30 @@ DATA_POOL = "default.rgw.buckets.data"
 def missing():
     """The programs that are not installed."""
     return [name for name in PROGRAMS if shutil.which(name) is None]
+
+
+def started(kind, tmp_path_factory):
+    """Starts a cluster of a kind for a fixture, and ends it. Without the programs the tests are skipped."""
+    absent = missing()
+    if absent:
+        pytest.skip(f"Ceph is not installed ({', '.join(absent)}): scripts/ceph installs it")
+    ceph = kind(tmp_path_factory.mktemp("ceph"))
+    yield ceph
+    ceph.end()
+
+
+def named_by_environment(ceph, grist, monkeypatch):
+    """The cluster, which the environment names to the command and to Python."""
+    grist.env.update(ceph.env)
+    for name, value in ceph.env.items():
+        monkeypatch.setenv(name, value)
+    return ceph
+
+
+def numbers():
+    """Numbers of very different size: more than two stripes of nodes, and six of the gateway."""
+    random = np.random.default_rng(5)
+    return random.normal(size=2_600_001) * 10.0 ** random.integers(-9, 9, 2_600_001)
 
 
 class Cluster:

@@ -48,21 +48,12 @@ NAMES = [
 
 @pytest.fixture(scope="session")
 def started(tmp_path_factory):
-    absent = ceph_cluster.missing()
-    if absent:
-        pytest.skip(f"Ceph is not installed ({', '.join(absent)}): scripts/ceph installs it")
-    ceph = ceph_cluster.Ceph(tmp_path_factory.mktemp("ceph"))
-    yield ceph
-    ceph.end()
+    yield from ceph_cluster.started(ceph_cluster.Ceph, tmp_path_factory)
 
 
 @pytest.fixture
 def ceph(started, grist, monkeypatch):
-    """The gateway, which the environment names to the command and to Python."""
-    grist.env.update(started.env)
-    for name, value in started.env.items():
-        monkeypatch.setenv(name, value)
-    return started
+    return ceph_cluster.named_by_environment(started, grist, monkeypatch)
 
 
 @pytest.fixture(scope="module")
@@ -82,9 +73,7 @@ def url(request, ceph, up):
 
 @pytest.fixture(scope="module")
 def numbers():
-    # More than two stripes of nodes, and six of the gateway.
-    random = np.random.default_rng(5)
-    return random.normal(size=2_600_001) * 10.0 ** random.integers(-9, 9, 2_600_001)
+    return ceph_cluster.numbers()
 
 
 @pytest.fixture(scope="module")

@@ -334,6 +334,24 @@ pub fn check_ranges(name: impl Fn() -> String, length: u64, ranges: &[Range<u64>
     }
 }
 
+/// Calls `read` with the offset of each range, and with its part of `out`. The ranges are [checked](check_ranges).
+///
+/// # Errors
+/// It fails as `read` does.
+pub fn read_each(
+    ranges: &[Range<u64>],
+    out: &mut [u8],
+    mut read: impl FnMut(u64, &mut [u8]) -> Result<()>,
+) -> Result<()> {
+    let mut rest = out;
+    for range in ranges {
+        let (now, later) = rest.split_at_mut(range.end.saturating_sub(range.start) as usize);
+        read(range.start, now)?;
+        rest = later;
+    }
+    Ok(())
+}
+
 /// The page of a sorted list of all names of a folder.
 pub(crate) fn page(names: impl Iterator<Item = Entry>, from: Option<&str>, limit: usize) -> Page {
     let mut later = names.filter(|entry| from.is_none_or(|from| entry.name.as_str() > from));

@@ -44,11 +44,12 @@ mod growing;
 mod key;
 mod memory;
 mod mount;
+mod names;
 #[cfg(feature = "suite")]
 pub mod suite;
 
 pub use backend::{
-    Backend, Content, Entry, Found, HostStripes, Object, Page, Stamp, check_ranges, read_opened,
+    Backend, Content, Entry, Found, HostStripes, Object, Page, Stamp, check_ranges, read_each, read_opened,
 };
 pub use error::{BackendError, Kind};
 pub use growing::{MAX_UNFINISHED_LINE, WholeRecords};
@@ -57,6 +58,8 @@ pub use memory::MemoryBackend;
 pub use mount::{
     MAX_GROUPS, MAX_HELD_FILES, Mount, MountOptions, Reader, UnixUser, open_file, open_growing_file,
 };
+
+pub use names::{FirstNames, page_of_names};
 
 /// Result of an operation on a backend.
 pub type Result<T> = std::result::Result<T, BackendError>;

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use gristmill_backend::{BackendError, Found, Object, Result, check_ranges};
+use gristmill_backend::{BackendError, Found, Object, Result, check_ranges, read_each};
 use rustix::io::Errno;
 
 use crate::client::{Inode, OpenFile};
@@ -13,8 +13,8 @@ use crate::reader::ReadingUser;
 use crate::state::has_state;
 use crate::tree::Opened;
 
-/// Most files of a process that stay open between reads. Further files are opened for each read. A program that opens such a file to
-/// write to it waits until this process lets it.
+/// Most files of a process that stay open between reads. Further files are opened for each read. While a file is open
+/// here, other programs write to it without a buffer.
 pub const MAX_HELD_FILES: usize = 256;
 
 static HELD: AtomicUsize = AtomicUsize::new(0);
@@ -81,13 +81,7 @@ impl Object for CephFile {
     fn read(&self, ranges: &[Range<u64>], out: &mut [u8]) -> Result<()> {
         check_ranges(|| self.name(), self.found.length, ranges, out.len())?;
         self.with_file(|file| {
-            let mut rest = out;
-            for range in ranges {
-                let (now, later) = rest.split_at_mut(range.end.saturating_sub(range.start) as usize);
-                file.read_whole(|| self.name(), range.start, now)?;
-                rest = later;
-            }
-            Ok(())
+            read_each(ranges, out, |offset, buffer| file.read_whole(|| self.name(), offset, buffer))
         })
     }
 

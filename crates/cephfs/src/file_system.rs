@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use crate::CephOptions;
 use crate::client::{MountFailure, Mounted, at_exit};
 
-/// Longest wait for the servers when a file system is mounted, in seconds.
+/// Longest wait of each step of a mount for the servers, in seconds.
 pub const MOUNT_PATIENCE: u32 = 30;
 
 /// The number with which the library says that it finds no monitor (`CEPHFS_ERROR_MON_MAP_BUILD`).

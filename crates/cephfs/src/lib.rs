@@ -11,7 +11,8 @@
 //! - A state has the number of the file, the time when it was made, and the number of changes that Ceph counts. So no two states of a name
 //!   are the same, also if a file is removed and made again.
 //! - Holes of a file are zeros. Objects that cannot be read are errors.
-//! - Calls wait for the servers. At most [`MOUNT_PATIENCE`] seconds for the mount; a read waits as long as Ceph does.
+//! - Calls wait for the servers. Each step of a mount waits at most [`MOUNT_PATIENCE`] seconds. Reads and look-ups wait as long as Ceph
+//!   does.
 //!
 //! # Example
 //! ```

@@ -10,7 +10,7 @@ const GROWING: &str = "growing";
 /// The bits of a mode that tell the kind (`S_IFMT`).
 const KIND: u16 = 0o170_000;
 
-/// What a name stands for.
+/// The kinds of things that have a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Thing {
     Folder,
@@ -52,7 +52,7 @@ pub(crate) fn growing(found: &Attributes, length: u64) -> Option<Found> {
 }
 
 /// Whether a state is that of a file that may grow.
-pub(crate) fn is_growing(found: &Found) -> bool {
+fn is_growing(found: &Found) -> bool {
     found.stamp.as_str().starts_with(GROWING)
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use gristmill_backend::{
-    Backend, BackendError, Content, Entry, Found, HostStripes, Key, Kind, MAX_LIST_PAGE, Object, Page,
-    Reader, Result, WholeRecords,
+    Backend, BackendError, Content, Entry, FirstNames, Found, HostStripes, Key, Kind, MAX_LIST_PAGE, Object,
+    Page, Reader, Result, WholeRecords, page_of_names,
 };
 
 use crate::CephOptions;
@@ -16,7 +16,7 @@ use crate::file_system::FileSystem;
 use crate::places::locate;
 use crate::reader::ReadingUser;
 use crate::state::{Thing, found, growing, has_state, thing};
-use crate::walk::{Lost, Place, is_missing, named, not_for_everybody};
+use crate::walk::{Lost, Place, named, not_for_everybody};
 
 /// A folder of a file system, read with the rights of a reader. Names and symbolic links do not lead out of it.
 pub struct CephFs {
@@ -49,7 +49,7 @@ fn split(folder: &str) -> (&str, &str) {
 /// The folder while it is used.
 pub(crate) struct Root<'a> {
     tree: &'a CephFs,
-    pub mounted: Arc<Mounted>,
+    mounted: Arc<Mounted>,
     reader: Arc<ReadingUser>,
 }
 
@@ -176,33 +176,18 @@ impl Root<'_> {
         if self.reader.may_not_read(&attributes) || self.reader.may_not_search(&attributes) {
             return Err(not_for_everybody(name()));
         }
-        let mut names = BTreeSet::new();
-        let keep = |name: &str| {
-            let is_in_page =
-                names.len() < limit || names.last().is_some_and(|last: &String| name < last.as_str());
-            if is_in_page && after.is_none_or(|after| name > after) {
-                names.insert(name.to_owned());
-                if names.len() > limit {
-                    names.pop_last();
-                }
-            }
-        };
-        inode.names(&self.reader.user, keep).map_err(|errno| explain("list", name(), errno))?;
-        Ok((place, names))
+        let mut names = FirstNames::new(after, limit);
+        let listed = inode.names(&self.reader.user, |name| names.offer(name));
+        listed.map_err(|errno| explain("list", name(), errno))?;
+        Ok((place, names.found()))
     }
 
     fn page(&self, folder: &Key, from: Option<&str>, limit: usize) -> Result<Page> {
-        let mut from = from.map(str::to_owned);
-        loop {
-            let (place, names) = self.names(folder, from.as_deref(), limit)?;
+        page_of_names(from, |from| {
+            let (place, names) = self.names(folder, from, limit)?;
             let next = names.last().filter(|_| names.len() == limit).cloned();
-            let entries = self.entries(folder, &place, names)?;
-            // All of them may have been removed meanwhile.
-            if !entries.is_empty() || next.is_none() {
-                return Ok(Page { entries, next });
-            }
-            from = next;
-        }
+            Ok((self.entries(folder, &place, names)?, next))
+        })
     }
 
     fn entries(&self, folder: &Key, place: &Place, names: BTreeSet<String>) -> Result<Vec<Entry>> {
@@ -215,7 +200,7 @@ impl Root<'_> {
         let content = match self.look(&mut place.clone(), &Key::new(name.as_str())?, &folder.join(&name)?) {
             Ok(None) => Content::Folder,
             Ok(Some(found)) => Content::File(found),
-            Err(error) if is_missing(&error) && !place.has(&name, &self.reader) => return Ok(None),
+            Err(BackendError::NotFound { .. }) if !place.has(&name, &self.reader) => return Ok(None),
             Err(BackendError::NotFound { name }) => Content::Unreadable {
                 why: format!("{name} is a symbolic link to a file that does not exist"),
             },

@@ -129,11 +129,6 @@ fn push(names: &mut VecDeque<String>, path: &str) {
     parts.for_each(|part| names.push_front(part.to_owned()));
 }
 
-/// Whether an error says that a name does not exist in a folder.
-pub(crate) fn is_missing(error: &BackendError) -> bool {
-    matches!(error, BackendError::NotFound { .. })
-}
-
 /// A result of the crate, for a file or folder of this name.
 pub(crate) fn named<T>(
     result: std::result::Result<T, Lost>,

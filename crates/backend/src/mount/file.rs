@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use crate::{BackendError, Found, Kind, Result, Stamp, WholeRecords};
+use crate::{BackendError, Found, Kind, Result, Stamp, WholeRecords, read_each};
 
 /// The times that a version has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,13 +196,7 @@ pub(super) fn read_ranges(
     ranges: &[Range<u64>],
     out: &mut [u8],
 ) -> Result<()> {
-    let mut rest = out;
-    for range in ranges {
-        let (now, later) = rest.split_at_mut(range.end.saturating_sub(range.start) as usize);
-        read_range(file, name, range.start, now)?;
-        rest = later;
-    }
-    Ok(())
+    read_each(ranges, out, |offset, buffer| read_range(file, name, offset, buffer))
 }
 
 /// Fills `buffer` from an offset of a file.

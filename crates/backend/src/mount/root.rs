@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::beneath::{self, Resolve, open_beneath};
 use super::file::{FileState, Times, open_regular};
 use super::{MountOptions, Reader, identity, public};
-use crate::{BackendError, Content, Entry, Key, Kind, Page, Result};
+use crate::{BackendError, Content, Entry, FirstNames, Key, Kind, Page, Result, page_of_names};
 
 /// Most tries to open a file whose name other files take meanwhile.
 const MAX_TRIES: usize = 8;
@@ -252,36 +252,23 @@ impl Root {
         };
         let opened = self.try_open(folder, OFlags::RDONLY | OFlags::DIRECTORY)?.map_err(failed)?;
         self.check_public(folder, &opened)?;
-        let mut names = BTreeSet::new();
+        let mut names = FirstNames::new(after, limit);
         for entry in Dir::new(opened).map_err(failed)? {
             let entry = entry.map_err(failed)?;
-            let Ok(name) = entry.file_name().to_str() else { continue };
-            let is_in_page =
-                names.len() < limit || names.last().is_some_and(|last: &String| name < last.as_str());
-            if matches!(name, "." | "..") || !is_in_page || after.is_some_and(|after| name <= after) {
-                continue;
-            }
-            names.insert(name.to_owned());
-            if names.len() > limit {
-                names.pop_last();
+            if let Ok(name) = entry.file_name().to_str() {
+                names.offer(name);
             }
         }
-        Ok(names)
+        Ok(names.found())
     }
 
     /// A page of the names of a folder.
     pub fn page(&self, folder: &Key, from: Option<&str>, limit: usize) -> Result<Page> {
-        let mut from = from.map(str::to_owned);
-        loop {
-            let names = self.names(folder, from.as_deref(), limit)?;
+        page_of_names(from, |from| {
+            let names = self.names(folder, from, limit)?;
             let next = names.last().filter(|_| names.len() == limit).cloned();
-            let entries = self.entries(folder, names)?;
-            // All of them may have been removed meanwhile.
-            if !entries.is_empty() || next.is_none() {
-                return Ok(Page { entries, next });
-            }
-            from = next;
-        }
+            Ok((self.entries(folder, names)?, next))
+        })
     }
 
     /// Looks up a name that was listed. Returns `None` if it was removed meanwhile.

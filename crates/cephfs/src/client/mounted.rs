@@ -244,7 +244,7 @@ impl Inode {
         Ok(OpenFile { mounted: self.mounted.clone(), handle })
     }
 
-    /// Calls `each` with all names of this folder, which the user must be allowed to read. Names that are not UTF-8 are left out.
+    /// Calls `each` with all names of this folder, also `.` and `..`. The user must be allowed to read it. Names that are not UTF-8 are left out.
     pub fn names(&self, user: &User, mut each: impl FnMut(&str)) -> Result<(), Errno> {
         let mut opened = null_mut();
         // SAFETY: the handles are alive, and the library writes one pointer.
@@ -264,9 +264,7 @@ impl Inode {
             }
             let bytes = name.name.map(|byte| byte as u8);
             let text = CStr::from_bytes_until_nul(&bytes).ok().and_then(|text| text.to_str().ok());
-            if let Some(text) = text.filter(|text| !matches!(*text, "." | "..")) {
-                each(text);
-            }
+            text.into_iter().for_each(&mut each);
         }
     }
 }

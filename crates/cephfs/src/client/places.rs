@@ -105,9 +105,7 @@ impl Mounted {
         })?)?;
         Ok(LocatedFile { mounted: self, number: number as c_int })
     }
-}
 
-impl Mounted {
     /// The address of a storage daemon.
     pub fn address_of(&self, daemon: u32) -> Result<IpAddr, Errno> {
         let daemon = i32::try_from(daemon).map_err(|_| Errno::INVAL)?;
