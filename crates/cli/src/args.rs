@@ -76,7 +76,7 @@ pub enum Command {
     Rm(RmArgs),
     /// Change who may read and write a file of a cluster
     Chmod(ChmodArgs),
-    /// Show a folder of a mount, an object store or a web server under a path of a cluster
+    /// Show a folder of a mount, of CephFS, of an object store or of a web server under a path of a cluster
     Attach(AttachArgs),
     /// Remove an attached tree from a cluster; its files stay where they are
     Detach(DetachArgs),
