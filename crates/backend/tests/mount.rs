@@ -174,16 +174,27 @@ fn more_files_than_stay_open_are_read_all_the_same() {
     for (n, object) in objects.iter().enumerate() {
         assert_eq!(bytes(object), n.to_string().as_bytes());
     }
-    // A file that does not stay open is opened by its name again, so another file of this name is noticed.
-    fs::write(folder.path().join("other"), b"x".repeat(3)).unwrap();
-    fs::rename(folder.path().join("other"), folder.path().join(format!("{}", count - 1))).unwrap();
-    let error = objects[count - 1].read(&[0..1], &mut [0]).unwrap_err();
-    assert!(matches!(error, BackendError::Changed { .. }), "{error:?}");
+    // A file that does not stay open is opened by its name again, so another file of this name is noticed. Which files stay open
+    // is not certain: all mounts of the process share the limit, and other tests run beside this one.
+    for n in 0..count {
+        fs::write(folder.path().join("other"), b"another").unwrap();
+        fs::rename(folder.path().join("other"), folder.path().join(format!("{n}"))).unwrap();
+    }
+    let mut noticed = 0;
+    for (n, object) in objects.iter().enumerate() {
+        let mut byte = [0];
+        match object.read(&[0..1], &mut byte) {
+            Ok(()) => assert_eq!(byte[0], n.to_string().as_bytes()[0]),
+            Err(BackendError::Changed { .. }) => noticed += 1,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert!(noticed >= count - MAX_HELD_FILES, "{noticed} of {count}");
     // Files that are dropped make room for others.
     objects.clear();
     let first = mount.open(&key("0")).unwrap();
     fs::remove_file(folder.path().join("0")).unwrap();
-    assert_eq!(bytes(&first), b"0");
+    assert_eq!(bytes(&first), b"another");
 }
 
 #[test]
