@@ -22,7 +22,7 @@ TESTS_ALONE := tests/test_under_attack.py
 
 .PHONY: run check test docs bench figures audit build clean
 
-run: build $(VENV)/ready
+run: build $(VENV)/numpy
 	scripts/demo
 
 build:
@@ -87,11 +87,20 @@ figures: $(VENV)/ready
 audit:
 	scripts/audit
 
-# A mark beside the packages, so that they are installed again only when the lists change.
-$(VENV)/ready: tests/requirements.txt bench/requirements.txt docs/requirements.txt
+# A mark beside the packages, so that they are installed again only when the lists change. uv takes seconds, and pip minutes. Only pip
+# knows the package servers of its own configuration.
+REQUIREMENTS := tests/requirements.txt bench/requirements.txt docs/requirements.txt
+$(VENV)/ready: $(REQUIREMENTS)
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/pip install --quiet -r tests/requirements.txt -r bench/requirements.txt \
-	    -r docs/requirements.txt
+	$(VENV)/bin/pip install --quiet 'uv>=0.9,<1'
+	$(VENV)/bin/uv pip install --quiet --no-cache --python $(VENV) $(REQUIREMENTS:%=-r %) \
+	    || $(VENV)/bin/pip install --quiet $(REQUIREMENTS:%=-r %)
+	touch $@
+
+# The demonstration makes its data with NumPy, and needs nothing else.
+$(VENV)/numpy: bench/requirements.txt
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet $$(grep '^numpy==' $<)
 	touch $@
 
 $(RG):
