@@ -12,8 +12,8 @@
 CARGO ?= cargo
 PYTHON ?= python3
 VENV := .venv
-# The package as 'pip install .' builds it, but without optimisation and with what is built already.
-PYTHON_DOOR := CARGO_TARGET_DIR=target MATURIN_PEP517_ARGS="--profile dev" $(VENV)/bin/pip install --quiet .
+# The package as 'pip install .' builds it, but without optimisation and from what is built already, with the same features.
+PYTHON_DOOR := CARGO_TARGET_DIR=target MATURIN_PEP517_ARGS="--profile dev --features as-tested" $(VENV)/bin/pip install --quiet .
 RG := .tools/bin/rg
 # Files of tests that run at once. Many tests wait for processes, so there is one more than there are processors.
 TESTS_AT_ONCE := $(shell n=$$(($$(nproc) + 1)); echo $$((n < 8 ? n : 8)))

@@ -51,6 +51,22 @@ def test_our_crates_use_those_on_lower_floors_only(metadata):
     assert not [one for one in used if floors[one[1]] == "beside" and floors[one[0]] != "beside"]
 
 
+def features(*choice):
+    """The features of each package that a choice of crates builds."""
+    command = ["cargo", "tree", "--locked", "--offline", "--prefix", "none", "--format", "{p}|{f}", *choice]
+    lines = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout.splitlines()
+    split = [line.removesuffix(" (*)").partition("|") for line in lines if "|" in line]
+    return {(package, on) for package, _, on in split if not package.startswith("gristmill-python ")}
+
+
+def test_the_package_of_the_tests_has_the_features_of_the_workspace(metadata):
+    package = features("--package", "gristmill-python", "--features", "as-tested", "--edges", "normal,build")
+    assert len(package) > 100
+    workspace = features("--workspace", "--all-features", "--edges", "all")
+    twice = sorted(package - workspace)
+    assert not twice, f"make test compiles {twice} twice; add the features that are missing to 'as-tested' in python/Cargo.toml"
+
+
 @pytest.mark.parametrize("crate", ["array", "cli", "collective"])
 def test_modules_do_not_use_each_other_in_circles(crate):
     edges = used(ROOT / "crates" / crate)
