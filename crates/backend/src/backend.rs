@@ -334,6 +334,18 @@ pub fn check_ranges(name: impl Fn() -> String, length: u64, ranges: &[Range<u64>
     }
 }
 
+/// Splits a buffer, into which the bytes of ranges are packed, into a buffer for each, with its offset. The ranges are
+/// [checked](check_ranges).
+pub fn split_buffer<'a>(ranges: &[Range<u64>], out: &'a mut [u8]) -> Vec<(u64, &'a mut [u8])> {
+    let mut rest = out;
+    let each = ranges.iter().map(|range| {
+        let (now, later) = std::mem::take(&mut rest).split_at_mut((range.end - range.start) as usize);
+        rest = later;
+        (range.start, now)
+    });
+    each.collect()
+}
+
 /// Calls `read` with the offset of each range, and with its part of `out`. The ranges are [checked](check_ranges).
 ///
 /// # Errors

@@ -36,21 +36,25 @@
 //!
 //! # Where things are
 //! `backend.rs` has the traits and `error.rs` the errors. [`Mount`] is a folder of a mounted file system, [`MemoryBackend`] is for
-//! tests. The feature `suite` has the tests of every backend (`backend_suite!`).
+//! tests. `read_ahead.rs` and `buffers.rs` are for storage behind a network, which fetches bytes before they are needed. The feature `suite` has the tests of every backend (`backend_suite!`).
 
 mod backend;
+mod buffers;
 mod error;
 mod growing;
 mod key;
 mod memory;
 mod mount;
 mod names;
+mod read_ahead;
 #[cfg(feature = "suite")]
 pub mod suite;
 
 pub use backend::{
     Backend, Content, Entry, Found, HostStripes, Object, Page, Stamp, check_ranges, read_each, read_opened,
+    split_buffer,
 };
+pub use buffers::{Buffer, Buffers};
 pub use error::{BackendError, Kind};
 pub use growing::{MAX_UNFINISHED_LINE, WholeRecords};
 pub use key::{Key, MAX_KEY_BYTES};
@@ -60,6 +64,7 @@ pub use mount::{
 };
 
 pub use names::{FirstNames, page_of_names};
+pub use read_ahead::{AheadBudget, AheadLimits, AheadPart, Arriving, ReadAhead};
 
 /// Result of an operation on a backend.
 pub type Result<T> = std::result::Result<T, BackendError>;

@@ -8,7 +8,7 @@ use gristmill_backend::BackendError;
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::range_cache::CachePlace;
-use crate::read_ahead::AheadBudget;
+use crate::read_ahead::ProcessAhead;
 
 /// Threads that drive the connections of a process. Bytes are copied by the threads that read, so these have little to do.
 const THREADS: usize = 2;
@@ -17,7 +17,7 @@ const THREADS: usize = 2;
 #[derive(Clone)]
 pub(crate) struct Driver {
     handle: Handle,
-    ahead: Arc<AheadBudget>,
+    ahead: Arc<ProcessAhead>,
     /// Longest time of a whole read.
     patience: Option<Duration>,
     /// The cache of ranges that are read.
@@ -98,7 +98,7 @@ impl Driver {
     }
 
     /// The bytes that are fetched ahead.
-    pub fn ahead(&self) -> &AheadBudget {
+    pub fn ahead(&self) -> &ProcessAhead {
         &self.ahead
     }
 

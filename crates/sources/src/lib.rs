@@ -48,7 +48,6 @@
 
 mod addresses;
 mod bucket;
-mod buffers;
 mod driver;
 mod http_client;
 mod index_page;

@@ -6,13 +6,15 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, try_join_all};
 use futures_util::{StreamExt, TryStreamExt, stream};
-use gristmill_backend::{Backend, BackendError, Found, Key, Object, Result, check_ranges, read_opened};
+use gristmill_backend::{
+    Backend, BackendError, Found, Key, Object, Result, check_ranges, read_opened, split_buffer,
+};
 
 use crate::driver::{Driver, too_slow};
 use crate::http_client::MAX_REQUESTS_AT_ONCE;
-use crate::pieces::{Piece, cut, split};
+use crate::pieces::{Piece, cut};
 use crate::range_cache::CachedObject;
-use crate::read_ahead::ReadAhead;
+use crate::read_ahead::ObjectAhead;
 use crate::retry::Retries;
 
 /// Takes bytes as they arrive.
@@ -139,13 +141,13 @@ pub(crate) struct RemoteObject {
     fetch: Arc<dyn Fetch>,
     found: Found,
     driver: Driver,
-    ahead: ReadAhead,
+    ahead: ObjectAhead,
     cached: Option<CachedObject>,
 }
 
 impl RemoteObject {
     pub fn new(fetch: Arc<dyn Fetch>, found: Found, driver: Driver) -> RemoteObject {
-        let ahead = ReadAhead::new(fetch.clone(), driver.clone(), found.length);
+        let ahead = ObjectAhead::new(fetch.clone(), driver.clone(), found.length);
         let cached = driver.cache().map(|place| CachedObject::new(place, &fetch.name(), &found));
         RemoteObject { fetch, found, driver, ahead, cached }
     }
@@ -182,7 +184,7 @@ impl Object for RemoteObject {
 
     fn read(&self, ranges: &[Range<u64>], out: &mut [u8]) -> Result<()> {
         check_ranges(|| self.name(), self.found.length, ranges, out.len())?;
-        let reads = split(ranges, out);
+        let reads = split_buffer(ranges, out);
         let Some(cached) = &self.cached else { return self.fetch_all(reads) };
         let mut missing = cached.take(reads);
         if missing.is_empty() {

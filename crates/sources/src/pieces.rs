@@ -35,17 +35,6 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// Splits a buffer, into which the bytes of ranges are packed, into a buffer for each. The lengths fit, which the caller has checked.
-pub(crate) fn split<'a>(ranges: &[Range<u64>], out: &'a mut [u8]) -> Vec<(u64, &'a mut [u8])> {
-    let mut rest = out;
-    let each = ranges.iter().map(|range| {
-        let (buffer, behind) = std::mem::take(&mut rest).split_at_mut((range.end - range.start) as usize);
-        rest = behind;
-        (range.start, buffer)
-    });
-    each.collect()
-}
-
 /// Cuts the reads of some buffers, each from an offset, into requests.
 pub(crate) fn cut(reads: Vec<(u64, &mut [u8])>) -> Vec<Piece<'_>> {
     let mut all: Vec<(u64, &mut [u8])> = Vec::with_capacity(reads.len());
@@ -76,6 +65,7 @@ pub(crate) fn cut(reads: Vec<(u64, &mut [u8])>) -> Vec<Piece<'_>> {
 
 #[cfg(test)]
 mod tests {
+    use gristmill_backend::split_buffer;
     use proptest::prelude::*;
 
     use super::*;
@@ -99,7 +89,7 @@ mod tests {
         ) {
             let ranges: Vec<Range<u64>> = ranges.into_iter().map(|(start, len)| start..start + len).collect();
             let mut out = vec![0; ranges.iter().map(|range| (range.end - range.start) as usize).sum()];
-            let mut pieces = cut(split(&ranges, &mut out));
+            let mut pieces = cut(split_buffer(&ranges, &mut out));
             for two in pieces.windows(2) {
                 prop_assert!(two[0].range.start <= two[1].range.start);
             }
@@ -113,13 +103,13 @@ mod tests {
     #[test]
     fn neighbours_are_read_together_and_long_ranges_are_cut() {
         let mut out = vec![0; 30];
-        let pieces = cut(split(&[0..10, 10..20, MAX_GAP + 20..MAX_GAP + 30], &mut out));
+        let pieces = cut(split_buffer(&[0..10, 10..20, MAX_GAP + 20..MAX_GAP + 30], &mut out));
         assert_eq!((pieces.len(), pieces[0].range.clone()), (1, 0..MAX_GAP + 30));
-        let pieces = cut(split(&[0..10, MAX_GAP + 11..MAX_GAP + 31], &mut out));
+        let pieces = cut(split_buffer(&[0..10, MAX_GAP + 11..MAX_GAP + 31], &mut out));
         assert_eq!(pieces.len(), 2);
         let long = 2 * MAX_PIECE + 5;
         let mut out = vec![0; long as usize];
-        let mut pieces = cut(split(std::slice::from_ref(&(7..7 + long)), &mut out));
+        let mut pieces = cut(split_buffer(std::slice::from_ref(&(7..7 + long)), &mut out));
         let lengths: Vec<u64> = pieces.iter().map(|one| one.range.end - one.range.start).collect();
         assert_eq!(lengths, [MAX_PIECE, MAX_PIECE, 5]);
         assert!(pieces.iter_mut().all(|piece| piece.whole().is_some()));

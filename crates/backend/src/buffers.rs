@@ -10,10 +10,11 @@ const MIN_KEPT: usize = 256 << 10;
 
 /// Buffers that wait to be used again.
 #[derive(Default)]
-pub(crate) struct Buffers(Mutex<Vec<Vec<u8>>>);
+pub struct Buffers(Mutex<Vec<Vec<u8>>>);
 
 /// A buffer that goes back to where it came from.
-pub(crate) struct Buffer {
+pub struct Buffer {
+    /// The bytes.
     pub bytes: Vec<u8>,
     home: Arc<Buffers>,
 }
