@@ -4,9 +4,10 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use gristmill_backend::{BackendError, Found, Object, Result, check_ranges, read_each};
+use gristmill_backend::{BackendError, Found, Object, Result, check_ranges, split_buffer};
 use rustix::io::Errno;
 
+use crate::ahead::FileAhead;
 use crate::client::{Inode, OpenFile};
 use crate::error::explain;
 use crate::reader::ReadingUser;
@@ -37,6 +38,12 @@ fn hold(file: OpenFile) -> Option<HeldFile> {
 
 /// A file of a file system.
 pub(crate) struct CephFile {
+    file: Arc<ReadFile>,
+    ahead: Option<FileAhead>,
+}
+
+/// A file that is read by lanes, and ahead of them.
+struct ReadFile {
     name: String,
     found: Found,
     inode: Arc<Inode>,
@@ -48,9 +55,15 @@ pub(crate) struct CephFile {
 impl CephFile {
     pub fn new(name: String, found: Found, opened: Opened) -> Arc<CephFile> {
         let Opened { inode, file, reader, .. } = opened;
-        Arc::new(CephFile { name, found, inode, reader, file: hold(file) })
+        let length = found.length;
+        let file = Arc::new(ReadFile { name, found, inode, reader, file: hold(file) });
+        let read = file.clone();
+        let ahead = FileAhead::new(length, move |range, out| read.read_ahead(range, out));
+        Arc::new(CephFile { file, ahead })
     }
+}
 
+impl ReadFile {
     fn explain(&self, errno: Errno) -> BackendError {
         explain("read", self.name.clone(), errno)
     }
@@ -61,37 +74,83 @@ impl CephFile {
             return with(&file.0);
         }
         let file = self.inode.open(&self.reader.user).map_err(|errno| match errno {
-            Errno::NOENT => BackendError::Changed { name: self.name() },
+            Errno::NOENT => BackendError::Changed { name: self.name.clone() },
             errno => self.explain(errno),
         })?;
         self.unchanged()?;
         with(&file)
     }
-}
 
-impl Object for CephFile {
-    fn name(&self) -> String {
-        self.name.clone()
-    }
-
-    fn found(&self) -> &Found {
-        &self.found
-    }
-
-    fn read(&self, ranges: &[Range<u64>], out: &mut [u8]) -> Result<()> {
-        check_ranges(|| self.name(), self.found.length, ranges, out.len())?;
+    /// Fills buffers, each from an offset.
+    fn read(&self, reads: Vec<(u64, &mut [u8])>) -> Result<()> {
+        if reads.is_empty() {
+            return Ok(());
+        }
         self.with_file(|file| {
-            read_each(ranges, out, |offset, buffer| file.read_whole(|| self.name(), offset, buffer))
+            for (offset, buffer) in reads {
+                file.read_whole(|| self.name.clone(), offset, buffer)?;
+            }
+            Ok(())
         })
+    }
+
+    /// Appends the bytes of a range. Returns whether all were read. Otherwise whoever needs them reads them again, and gets the error.
+    fn read_ahead(&self, range: Range<u64>, out: &mut Vec<u8>) -> bool {
+        let read = self.with_file(|file| {
+            let mut at = range.start;
+            while at < range.end {
+                match file.append(at, out, (range.end - at) as usize) {
+                    Ok(read) if read > 0 => at += read as u64,
+                    Ok(_) => return Ok(false),
+                    Err(errno) => return Err(self.explain(errno)),
+                }
+            }
+            Ok(true)
+        });
+        matches!(read, Ok(true))
     }
 
     /// A file that was removed has another version, too.
     fn unchanged(&self) -> Result<()> {
+        let changed = || BackendError::Changed { name: self.name.clone() };
         let now = self.inode.attributes(&self.reader.user).map_err(|errno| match errno {
-            Errno::NOENT => BackendError::Changed { name: self.name() },
+            Errno::NOENT => changed(),
             errno => self.explain(errno),
         })?;
-        if has_state(&now, &self.found) { Ok(()) } else { Err(BackendError::Changed { name: self.name() }) }
+        if has_state(&now, &self.found) { Ok(()) } else { Err(changed()) }
+    }
+}
+
+impl Object for CephFile {
+    fn name(&self) -> String {
+        self.file.name.clone()
+    }
+
+    fn found(&self) -> &Found {
+        &self.file.found
+    }
+
+    fn read(&self, ranges: &[Range<u64>], out: &mut [u8]) -> Result<()> {
+        check_ranges(|| self.name(), self.found().length, ranges, out.len())?;
+        let reads = split_buffer(ranges, out);
+        match &self.ahead {
+            Some(ahead) => ahead.fill(reads, |reads| self.file.read(reads)),
+            None => self.file.read(reads),
+        }
+    }
+
+    fn fetches_ahead(&self) -> bool {
+        self.ahead.is_some()
+    }
+
+    fn expect(&self, ranges: &[Range<u64>]) {
+        if let Some(ahead) = &self.ahead {
+            ahead.expect(ranges);
+        }
+    }
+
+    fn unchanged(&self) -> Result<()> {
+        self.file.unchanged()
     }
 }
 

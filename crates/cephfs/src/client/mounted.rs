@@ -311,16 +311,33 @@ impl OpenFile {
         if out.is_empty() {
             return Ok(0);
         }
+        // SAFETY: the buffer has as many bytes.
+        unsafe { self.read_to(offset, out.as_mut_ptr(), out.len()) }
+    }
+
+    /// Appends at most `len` bytes from an offset. Returns their number, as [`OpenFile::read`] does.
+    pub fn append(&self, offset: u64, out: &mut Vec<u8>, len: usize) -> Result<usize, Errno> {
+        out.reserve(len);
+        if len == 0 {
+            return Ok(0);
+        }
+        let filled = out.len();
+        // SAFETY: there is room for `len` bytes behind those that are filled.
+        let read = unsafe { self.read_to(offset, out.as_mut_ptr().add(filled), len)? };
+        // SAFETY: the library has written that many bytes there, which are no more than `len`.
+        unsafe { out.set_len(filled + read.min(len)) };
+        Ok(read)
+    }
+
+    /// Reads at most `len` bytes, which are not none.
+    ///
+    /// # Safety
+    /// There is room for `len` bytes at `to`, which nobody else uses.
+    unsafe fn read_to(&self, offset: u64, to: *mut u8, len: usize) -> Result<usize, Errno> {
         let offset = i64::try_from(offset).map_err(|_| Errno::OVERFLOW)?;
-        // SAFETY: the handles are alive, and the library writes at most as many bytes as the buffer has.
+        // SAFETY: the handles are alive, and the library writes at most as many bytes as it is told.
         let read = checked(self.mounted.call(|functions, mount| unsafe {
-            (functions.ceph_ll_read)(
-                mount,
-                self.handle.as_ptr(),
-                offset,
-                out.len() as u64,
-                out.as_mut_ptr().cast::<c_char>(),
-            )
+            (functions.ceph_ll_read)(mount, self.handle.as_ptr(), offset, len as u64, to.cast::<c_char>())
         })?)?;
         Ok(read as usize)
     }
