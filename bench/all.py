@@ -21,6 +21,7 @@ PROGRAMS = {
     "schedule": [],
     **dict.fromkeys(("variables", "variables_link", "variables_chunks", "python_link", "verify", "busy", "outside", "outside_cache", "attached"), ["gristmill"]),
     "reductionist_api": ["gristmill"],
+    "cephfs": ["gristmill"],
     "python_fields": [],
     "python_blocks": [],
     **dict.fromkeys(
@@ -29,7 +30,7 @@ PROGRAMS = {
     ),
 }
 # A quick run leaves these out. They need programs that are not installed everywhere, and a small run of them shows little.
-FULL_ONLY = ["reductionist"]
+FULL_ONLY = ["reductionist", "cephfs"]
 SHARED = ["data", "results"]
 
 

@@ -1,6 +1,12 @@
 """A Ceph of the distribution on this machine, with its gateway to S3 (radosgw) or its file system: plain processes in a folder of
-their own."""
+their own.
 
+    python tests/ceph_cluster.py [--store STORE] [--put FILE=PATH] -- COMMAND
+
+runs a command beside a file system, which the environment names to it.
+"""
+
+import argparse
 import base64
 import json
 import os
@@ -8,6 +14,8 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
+import tempfile
 import urllib.error
 import urllib.request
 import uuid
@@ -63,8 +71,9 @@ mon cluster log file = {folder}/cluster.log
 auth allow insecure global id reclaim = false
 [osd]
 osd data = {folder}/osd.$id
-osd objectstore = memstore
+osd objectstore = {store}
 memstore device bytes = 4294967296
+bluestore block size = 4294967296
 osd op num shards = 2
 [osd.0]
 public addr = 127.0.0.2
@@ -125,12 +134,12 @@ def numbers():
 
 
 class Cluster:
-    """A monitor, and daemons that keep their objects in memory."""
+    """A monitor, and daemons that keep their objects in memory, or with BlueStore in files."""
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, store="memstore"):
         self.folder = folder
         self.config = folder / "ceph.conf"
-        self.settings = {"folder": folder, "fsid": uuid.uuid4(), "monitor": 0, "monitor_v1": 0, "gateway": 0}
+        self.settings = {"folder": folder, "fsid": uuid.uuid4(), "monitor": 0, "monitor_v1": 0, "gateway": 0, "store": store}
         self.children = []
         try:
             self._make_keys()
@@ -340,6 +349,12 @@ class CephFs(Cluster):
     def put(self, key, content, **how):
         self._call("put", path=f"/{key}", content=base64.b64encode(content).decode(), **how)
 
+    def put_file(self, source, key):
+        """Copies a file, one piece after the other."""
+        with open(source, "rb") as file:
+            for offset in range(0, source.stat().st_size, STRIPE):
+                self.put(key, file.read(STRIPE), offset=offset, cut=False)
+
     def put_folder(self, folder, key):
         for path in sorted(folder.rglob("*")):
             if path.is_file():
@@ -376,3 +391,26 @@ class CephFs(Cluster):
     @staticmethod
     def url(key) -> str:
         return f"cephfs:///{key}"
+
+
+def main():
+    """Runs a command beside a new file system."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--store", choices=("memstore", "bluestore"), default="memstore", help="where daemons keep objects (default: %(default)s)")
+    parser.add_argument("--put", metavar="FILE=PATH", help="a file of this machine, and its path there")
+    parser.add_argument("command", nargs="+")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        ceph = CephFs(Path(folder), options.store)
+        try:
+            if options.put:
+                source, _, path = options.put.partition("=")
+                ceph.put_file(Path(source), path)
+            done = subprocess.run(options.command, env={**os.environ, **ceph.env})
+        finally:
+            ceph.end()
+    sys.exit(done.returncode)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""The sum of a file of CephFS, in one process and on storage nodes, against a loop over its objects.
+
+The loop (librados.py) reads the same objects and throws them away. It has its connection before its time begins. The times of the sums are
+those of the request, from its report. Two storage daemons and the nodes share this machine. They keep the objects in memory, or with
+BlueStore in files. The program starts Ceph itself, if its programs are installed (scripts/ceph).
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import data
+import pairs
+from cluster import GRISTMILL, Nodes, environment, output_of
+from probe import ROOT
+
+STORES = {"memstore": "daemons keep objects in memory", "bluestore": "daemons keep objects in BlueStore"}
+POOL, NAME = "cephfs_data", "normal.f64"
+GOAL = 1.0
+LOOP, HERE, NODES = "loop of librados", "sum in one process", "sum on 2 storage nodes"
+CLUSTER = ROOT / "tests/ceph_cluster.py"
+
+
+def sum_of(binary, url, want):
+    """A function that runs a sum and returns the seconds of the request."""
+
+    def run():
+        words = [binary, "run", "sum", url, "--type", "f64", "--json", "--no-progress"]
+        done = subprocess.run(list(map(str, words)), capture_output=True, env=environment(), check=True)
+        answer = json.loads(done.stdout)
+        pairs.require(want in (None, answer["result"]["sum"]), f"the sum of {url}")
+        run.sum = answer["result"]["sum"]
+        return answer["report"]["elapsed_seconds"]
+
+    return run
+
+
+def loop(size):
+    """Reads all objects of the pool once."""
+    words = [sys.executable, Path(__file__).with_name("librados.py"), POOL]
+    done = json.loads(subprocess.run(list(map(str, words)), capture_output=True, check=True).stdout)
+    pairs.require(done["bytes"] == size, "the bytes of the objects")
+    return done["seconds"][0]
+
+
+def measure(options, store):
+    """The sides over a cluster that the environment names."""
+    size = options.size or (64 if options.quick else 512) * data.MIB
+    local = sum_of(options.gristmill, data.make(options.data, "normal", size), None)
+    local()
+    url = f"cephfs:///{NAME}"
+    sides = {LOOP: lambda: loop(size), HERE: sum_of(options.gristmill, url, local.sum)}
+    with Nodes(options.gristmill, options.data, 2, options=("--admin", "anonymous")) as nodes:
+        entry = f"grist://{nodes.address}"
+        output_of(options.gristmill, "attach", "cephfs:///", f"{entry}/ceph")
+        sides[NODES] = sum_of(options.gristmill, f"{entry}/ceph/{NAME}", local.sum)
+        times = pairs.rounds(sides, options.rounds)
+    ratios = [pairs.ratio(times, HERE, LOOP, GOAL), pairs.ratio(times, NODES, LOOP, GOAL)]
+    title = f"Sum of {data.size_name(size)} of f64 on CephFS, {STORES[store]}"
+    pairs.report(f"cephfs_{store}", title, options, times, dict.fromkeys(sides, size), ratios, "times of requests, without connecting")
+
+
+def main():
+    choice = {"choices": list(STORES), "help": "where the storage daemons keep objects (default: both, one after the other)"}
+    options = pairs.arguments(__doc__.split("\n")[0], quick_rounds=2, size=pairs.SIZE, gristmill=GRISTMILL, store=choice)
+    if os.environ.get("CEPH_CONF") and options.store:
+        return measure(options, options.store)
+    if not shutil.which("ceph-osd"):
+        raise SystemExit("Ceph is not installed; scripts/ceph installs it")
+    size = options.size or (64 if options.quick else 512) * data.MIB
+    path = Path(data.make(options.data, "normal", size)).resolve()
+    for store in [options.store] if options.store else STORES:
+        again = [sys.executable, __file__, *sys.argv[1:], *(() if options.store else ("--store", store))]
+        command = [sys.executable, CLUSTER, "--store", store, "--put", f"{path}={NAME}", "--", *again]
+        if code := subprocess.run(list(map(str, command))).returncode:
+            sys.exit(code)
+        print(flush=True)
+
+
+if __name__ == "__main__":
+    main()
