@@ -83,12 +83,13 @@ pub(crate) async fn read_once<F: Folder + ?Sized>(
     }
 }
 
-/// Reads a range in requests of at most [`MAX_PIECE`](crate::pieces::MAX_PIECE) bytes, all at once. Returns whether all answers are of one state.
+/// Reads a range in requests of at most [`MAX_PIECE`](crate::pieces::MAX_PIECE) bytes, all at once. Of several, one that failed for a reason
+/// that may pass is repeated by itself. Returns whether all answers are of one state.
 async fn read_pieces<F: Folder + ?Sized>(folder: &F, key: &Key, offset: u64, out: &mut [u8]) -> Result<bool> {
-    let mut reads = Vec::new();
-    for piece in cut(vec![(offset, out)]) {
-        reads.push(read_piece_now(folder, key, piece));
-    }
+    let pieces = cut(vec![(offset, out)]);
+    // A single one is repeated by whoever opens the file for it.
+    let repeats = pieces.len() > 1;
+    let reads = pieces.into_iter().map(|piece| read_piece_now(folder, key, piece, repeats));
     let states = try_join_all(reads).await?;
     // One answer has one state, also if it does not tell it.
     Ok(states.len() == 1 || states.windows(2).all(|two| two[0].is_some() && two[0] == two[1]))
@@ -98,13 +99,20 @@ async fn read_piece_now<F: Folder + ?Sized>(
     folder: &F,
     key: &Key,
     mut piece: Piece<'_>,
+    repeats: bool,
 ) -> Result<Option<Found>> {
     let range = piece.range.clone();
     let split = BackendError::Internal { what: "a piece of one range has several buffers" };
     let out = piece.whole().ok_or(split)?;
-    let mut filled = 0;
-    let mut take = |bytes: Bytes| copy(&bytes, out, &mut filled);
-    folder.get_now(key, range, &mut take).await
+    let mut retries = Retries::begin();
+    loop {
+        let mut filled = 0;
+        let mut take = |bytes: Bytes| copy(&bytes, out, &mut filled);
+        match folder.get_now(key, range.clone(), &mut take).await {
+            Err(error) if repeats && retries.again(&error).await => {}
+            read => return read,
+        }
+    }
 }
 
 /// Copies bytes behind those that are filled. There are never more than `out` has room for.

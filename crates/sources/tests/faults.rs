@@ -96,6 +96,26 @@ fn pieces_of_two_states_are_never_mixed() {
 }
 
 #[test]
+fn a_piece_that_fails_is_asked_for_again_by_itself() {
+    // One request and a part of a second one.
+    let content = content().repeat(100);
+    for (fixture, files) in servers() {
+        let key = Key::new("file").unwrap();
+        fixture.put(&key, &content);
+        let backend = fixture.backend();
+        files.fail(&[Fault::Nothing, Fault::Status(503), Fault::CutBody]);
+        files.requests();
+        let mut out = vec![0; content.len()];
+        backend.read_now(&key, 0, &mut out).unwrap();
+        assert!(out == content);
+        assert_eq!(files.faults_left(), 0);
+        let requests = files.requests();
+        assert_eq!(requests.len(), 4, "{requests:?}");
+        assert!(requests.iter().all(|request| request.starts_with("GET")), "{requests:?}");
+    }
+}
+
+#[test]
 fn other_bytes_than_asked_for_are_an_error() {
     on_each(&[Fault::OtherRange; 5], |read| {
         let error = read.unwrap_err().to_string();
