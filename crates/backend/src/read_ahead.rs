@@ -1,7 +1,7 @@
 //! Bytes that a reader will need soon are fetched while it works with others.
 //!
-//! Here is what all storage does alike: which bytes are fetched, for how long they are kept, and their bound. How they are fetched, and
-//! how a reader waits for them, is the storage's own ([`Arriving`]).
+//! Here is what all storage does alike: which bytes are fetched, for how long they are kept, and how many there may be. How they are
+//! fetched, and how a reader waits for them, is the storage's own ([`Arriving`]).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -17,15 +17,18 @@ pub trait Arriving: Clone {
 /// How much is fetched ahead.
 #[derive(Clone, Copy, Debug)]
 pub struct AheadLimits {
-    /// Most bytes of all objects that are fetched ahead, or were and are still kept.
+    /// Most bytes of all objects that are being fetched ahead, or are kept afterwards.
     pub bytes: u64,
     /// Most bytes that are fetched together.
     pub piece: u64,
     /// Most bytes between two ranges that are fetched together.
     pub gap: u64,
-    /// Segments of all objects that are kept after all their bytes were taken, because readers of neighbouring ranges meet at their ends.
+    /// Segments that are kept although all their bytes were taken. Readers of neighbouring ranges need the same bytes at their ends.
     pub kept: usize,
 }
+
+/// Bytes that each segment counts at least, so that the number of segments is bounded, too.
+const MIN_SHARE: u64 = 4 << 10;
 
 /// A part of the bytes of all objects. Dropping it gives them back.
 struct Share {
@@ -88,6 +91,7 @@ impl<A: Arriving> AheadBudget<A> {
     }
 
     fn reserve(&self, bytes: u64) -> Option<Share> {
+        let bytes = bytes.max(MIN_SHARE);
         let less = |left: u64| left.checked_sub(bytes);
         self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).ok()?;
         Some(Share { left: self.left.clone(), bytes })
@@ -107,24 +111,33 @@ impl<A: Arriving> AheadBudget<A> {
     }
 }
 
-/// A buffer that is filled from bytes that were fetched ahead.
-pub struct AheadPart<'a, A> {
+/// A buffer that is filled from bytes that were fetched ahead. If it is dropped before, the bytes need not be fetched any more.
+pub struct AheadPart<'a, A: Arriving> {
     /// Where the buffer begins in the object.
     pub start: u64,
     /// The bytes of the segment that go into the buffer.
     pub range: Range<usize>,
     /// The bytes of the segment.
     pub segment: A,
-    /// The buffer.
-    pub buffer: &'a mut [u8],
+    /// The buffer, until it is filled.
+    buffer: Option<&'a mut [u8]>,
 }
 
-impl<'a, A> AheadPart<'a, A> {
+impl<'a, A: Arriving> AheadPart<'a, A> {
     /// Fills the buffer from the bytes of the segment. If they did not arrive, the buffer is added to those that are left to read.
-    pub fn fill(self, arrived: Option<&[u8]>, left: &mut Vec<(u64, &'a mut [u8])>) {
-        match arrived.and_then(|arrived| arrived.get(self.range)) {
-            Some(bytes) if bytes.len() == self.buffer.len() => self.buffer.copy_from_slice(bytes),
-            _ => left.push((self.start, self.buffer)),
+    pub fn fill(mut self, arrived: Option<&[u8]>, left: &mut Vec<(u64, &'a mut [u8])>) {
+        let Some(buffer) = self.buffer.take() else { return };
+        match arrived.and_then(|arrived| arrived.get(self.range.clone())) {
+            Some(bytes) if bytes.len() == buffer.len() => buffer.copy_from_slice(bytes),
+            _ => left.push((self.start, buffer)),
+        }
+    }
+}
+
+impl<A: Arriving> Drop for AheadPart<'_, A> {
+    fn drop(&mut self) {
+        if self.buffer.is_some() {
+            self.segment.give_up();
         }
     }
 }
@@ -142,8 +155,9 @@ impl<A: Arriving> ReadAhead<A> {
         ReadAhead { budget, length, segments: Arc::new(Segments(Mutex::default())) }
     }
 
-    /// Calls `begin` for each range to fetch, so that ranges in ascending order that will be read soon arrive, as far as there is room.
-    pub fn expect(&self, ranges: &[Range<u64>], mut begin: impl FnMut(Range<u64>) -> A) {
+    /// Begins to fetch ranges that will be read soon, in ascending order, as far as there is room. Calls `begin` for each piece. If it
+    /// returns `None`, no more is fetched now.
+    pub fn expect(&self, ranges: &[Range<u64>], mut begin: impl FnMut(Range<u64>) -> Option<A>) {
         let mut segments = self.segments.lock();
         for (range, wanted) in self.requests(ranges) {
             let known = segments.range(..range.end).next_back().is_some_and(|(_, one)| one.end > range.start);
@@ -152,7 +166,8 @@ impl<A: Arriving> ReadAhead<A> {
             }
             let Some(share) = self.budget.reserve(range.end - range.start) else { return };
             let (start, end) = (range.start, range.end);
-            segments.insert(start, Segment { end, left: wanted, bytes: begin(range), _share: share });
+            let Some(bytes) = begin(range) else { return };
+            segments.insert(start, Segment { end, left: wanted, bytes, _share: share });
         }
     }
 
@@ -172,7 +187,9 @@ impl<A: Arriving> ReadAhead<A> {
                 };
                 let (now, later) = std::mem::take(&mut buffer).split_at_mut(len);
                 match known {
-                    Some((range, segment)) => parts.push(AheadPart { start, range, segment, buffer: now }),
+                    Some((range, segment)) => {
+                        parts.push(AheadPart { start, range, segment, buffer: Some(now) })
+                    }
                     None => rest.push((start, now)),
                 }
                 (start, buffer) = (start + len as u64, later);
@@ -238,7 +255,8 @@ mod tests {
 
     use super::*;
 
-    const LIMITS: AheadLimits = AheadLimits { bytes: 1000, piece: 100, gap: 10, kept: 2 };
+    /// Room for ten segments.
+    const LIMITS: AheadLimits = AheadLimits { bytes: 10 * MIN_SHARE, piece: 100, gap: 10, kept: 2 };
 
     /// The range that was asked for. Its bytes are never there before somebody takes them.
     #[derive(Clone)]
@@ -263,10 +281,10 @@ mod tests {
         (at % 251) as u8
     }
 
-    fn ask(asked: &mut Vec<Asked>, range: Range<u64>) -> Asked {
+    fn ask(asked: &mut Vec<Asked>, range: Range<u64>) -> Option<Asked> {
         let one = Asked { range, given_up: Arc::default() };
         asked.push(one.clone());
-        one
+        Some(one)
     }
 
     fn new(length: u64) -> (Arc<AheadBudget<Asked>>, ReadAhead<Asked>) {
@@ -318,7 +336,7 @@ mod tests {
             }
             objects.push(ahead);
         }
-        assert!(budget.used() <= LIMITS.kept as u64 * LIMITS.piece, "{}", budget.used());
+        assert!(budget.used() <= LIMITS.kept as u64 * MIN_SHARE, "{}", budget.used());
         drop(objects);
         assert_eq!(budget.used(), 0);
     }
@@ -327,7 +345,7 @@ mod tests {
     fn a_segment_that_one_reader_takes_is_not_kept() {
         let (budget, ahead) = new(65);
         ahead.expect(&[0..65, 0..0], |range| ask(&mut Vec::new(), range));
-        assert_eq!(budget.used(), 65);
+        assert_eq!(budget.used(), MIN_SHARE);
         assert_eq!(read(&ahead, 0..65), []);
         assert_eq!(budget.used(), 0);
     }
@@ -335,15 +353,18 @@ mod tests {
     #[test]
     fn the_budget_bounds_all_objects() {
         let budget = Arc::new(AheadBudget::new(LIMITS));
-        let objects: Vec<_> = (0..3).map(|_| ReadAhead::new(budget.clone(), LIMITS.bytes)).collect();
+        let objects: Vec<_> = (0..3).map(|_| ReadAhead::new(budget.clone(), 1000)).collect();
         for ahead in &objects {
-            ahead.expect(&[0..LIMITS.bytes / 2, LIMITS.bytes / 2..LIMITS.bytes], |range| {
-                ask(&mut Vec::new(), range)
-            });
+            ahead.expect(&[0..500, 500..1000], |range| ask(&mut Vec::new(), range));
         }
         assert_eq!(budget.used(), LIMITS.bytes);
         // What is not fetched ahead is left to the reader.
         assert_eq!(read(&objects[2], 0..1000), std::slice::from_ref(&(0..1000)));
+        // So is everything while nothing can be fetched.
+        drop(objects);
+        let ahead = ReadAhead::new(budget.clone(), 1000);
+        ahead.expect(std::slice::from_ref(&(0..1000)), |_| None);
+        assert_eq!(budget.used(), 0);
     }
 
     #[test]
@@ -355,6 +376,21 @@ mod tests {
         drop(ahead);
         let given_up: Vec<bool> = asked.iter().map(|one| one.given_up.load(Ordering::Relaxed)).collect();
         assert_eq!((given_up, budget.used()), (vec![false, true], 0));
+    }
+
+    #[test]
+    fn what_a_reader_lets_go_is_given_up() {
+        let (_, ahead) = new(200);
+        let mut asked = Vec::new();
+        ahead.expect(std::slice::from_ref(&(0..200)), |range| ask(&mut asked, range));
+        let mut out = vec![0; 200];
+        let (mut parts, mut left) = ahead.take(vec![(0, &mut out)]);
+        let last = parts.pop().unwrap();
+        drop(parts);
+        let bytes = last.segment.bytes();
+        last.fill(Some(&bytes), &mut left);
+        let given_up: Vec<bool> = asked.iter().map(|one| one.given_up.load(Ordering::Relaxed)).collect();
+        assert_eq!((given_up, left.len()), (vec![true, false], 0));
     }
 
     #[test]

@@ -5,14 +5,13 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread::Builder;
-use std::time::Duration;
 
 use gristmill_backend::{AheadBudget, AheadLimits, Arriving, Buffer, Buffers, ReadAhead};
 use rustix::process::{Pid, getpid};
 
-/// Most bytes of all files that are read ahead, or were and are still kept.
+/// Most bytes of all files that are being read ahead, or are kept afterwards.
 pub const MAX_AHEAD: u64 = 64 << 20;
 
 /// Most reads ahead at once.
@@ -20,9 +19,6 @@ pub const MAX_READS_AHEAD: usize = 8;
 
 /// Most reads ahead that wait for a thread. Others are not begun.
 const MAX_WAITING: usize = 256;
-
-/// Time after which a thread without work ends.
-const IDLE_TIME: Duration = Duration::from_secs(10);
 
 /// A piece is one object of a usual file.
 const LIMITS: AheadLimits = AheadLimits { bytes: MAX_AHEAD, piece: 4 << 20, gap: 32 << 10, kept: 8 };
@@ -53,7 +49,7 @@ impl ReadSegment {
         ReadSegment(Arc::new(Shared { progress: Mutex::new(Progress::Waiting), ended: Condvar::new() }))
     }
 
-    /// Whether it still waits to be read. Then nobody else begins to read it.
+    /// Marks it as running if it waits. Returns whether it did.
     fn begin(&self) -> bool {
         let mut progress = lock(&self.0.progress);
         let waits = matches!(*progress, Progress::Waiting);
@@ -68,12 +64,8 @@ impl ReadSegment {
         self.0.ended.notify_all();
     }
 
-    fn waits(&self) -> bool {
-        matches!(*lock(&self.0.progress), Progress::Waiting)
-    }
-
-    /// Waits for the bytes. There are none if they could not be read, and if no thread has begun: a thread that waits for the storage
-    /// does not hold up those who need other bytes.
+    /// Waits for the bytes. Returns `None` if they could not be read, or if no thread has begun to: then the reader reads them itself, and
+    /// does not wait for threads that wait for other objects.
     fn wait(&self) -> Option<Arc<Buffer>> {
         let mut progress = lock(&self.0.progress);
         loop {
@@ -103,84 +95,85 @@ type Read = dyn Fn(Range<u64>, &mut Vec<u8>) -> bool + Send + Sync;
 struct Work {
     segment: ReadSegment,
     range: Range<u64>,
-    read: Arc<Read>,
+    /// Work that waits does not keep its file open.
+    read: Weak<Read>,
 }
 
-#[derive(Default)]
-struct Queue {
-    waiting: VecDeque<Work>,
-    threads: usize,
-    idle: usize,
+/// Ends a segment, also if its read panics.
+struct Ending<'a> {
+    segment: &'a ReadSegment,
+    bytes: Option<Buffer>,
+}
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.segment.end(self.bytes.take());
+    }
 }
 
 /// The threads that read ahead, and what they may hold.
 struct Threads {
     process: Pid,
-    queue: Mutex<Queue>,
+    waiting: Mutex<VecDeque<Work>>,
     more: Condvar,
     budget: Arc<AheadBudget<ReadSegment>>,
     buffers: Arc<Buffers>,
 }
 
 /// The threads of this process, or of the one from which it was forked.
-static THREADS: OnceLock<Arc<Threads>> = OnceLock::new();
+static THREADS: OnceLock<Option<Arc<Threads>>> = OnceLock::new();
 
 impl Threads {
-    fn new() -> Arc<Threads> {
-        let budget = Arc::new(AheadBudget::new(LIMITS));
-        let (queue, more) = (Mutex::default(), Condvar::new());
-        Arc::new(Threads { process: getpid(), queue, more, budget, buffers: Arc::default() })
+    /// Starts the threads. They run until the process ends. Returns `None` if the system gives none.
+    fn start() -> Option<Arc<Threads>> {
+        let threads = Arc::new(Threads {
+            process: getpid(),
+            waiting: Mutex::default(),
+            more: Condvar::new(),
+            budget: Arc::new(AheadBudget::new(LIMITS)),
+            buffers: Arc::default(),
+        });
+        let start = |_: &usize| {
+            let threads = threads.clone();
+            Builder::new().name("ceph ahead".into()).spawn(move || threads.work()).is_ok()
+        };
+        let started = (0..MAX_READS_AHEAD).filter(start).count();
+        (started > 0).then_some(threads)
     }
 
-    /// Those of this process. A process that was forked from one with threads has none.
+    /// Those of this process. They are started when the first file is opened, and not by a lane that needs bytes: a thread has the priority
+    /// of the one that starts it, and lanes may run at idle priority. A process that was forked from one with threads has none.
     fn of_process() -> Option<&'static Arc<Threads>> {
-        Some(THREADS.get_or_init(Threads::new)).filter(|threads| threads.is_of_this_process())
+        let threads = THREADS.get_or_init(Threads::start).as_ref();
+        threads.filter(|threads| threads.is_of_this_process())
     }
 
     fn is_of_this_process(&self) -> bool {
         self.process == getpid()
     }
 
-    /// Gives work to a thread that has none, or to a new one. Work that finds no place is not done.
-    fn add(self: &Arc<Threads>, work: Work) {
-        let mut queue = lock(&self.queue);
-        if queue.waiting.len() >= MAX_WAITING {
-            queue.waiting.retain(|work| work.segment.waits());
+    /// Gives work to the next thread that has none. Returns `false` if too much waits.
+    fn add(&self, work: Work) -> bool {
+        let mut waiting = lock(&self.waiting);
+        let has_room = waiting.len() < MAX_WAITING;
+        if has_room {
+            waiting.push_back(work);
+            self.more.notify_one();
         }
-        if queue.idle <= queue.waiting.len() && queue.threads < MAX_READS_AHEAD {
-            let threads = self.clone();
-            let started = Builder::new().name("ceph ahead".into()).spawn(move || threads.work());
-            queue.threads += usize::from(started.is_ok());
-        }
-        if queue.threads == 0 || queue.waiting.len() >= MAX_WAITING {
-            drop(queue);
-            work.segment.end(None);
-            return;
-        }
-        queue.waiting.push_back(work);
-        self.more.notify_one();
+        has_room
     }
 
-    /// What a thread does until there is no work.
+    /// What a thread does.
     fn work(&self) {
-        let mut queue = lock(&self.queue);
+        let mut waiting = lock(&self.waiting);
         loop {
-            if let Some(work) = queue.waiting.pop_front() {
-                drop(queue);
-                self.do_work(&work);
-                // What it holds may take time to close.
-                drop(work);
-                queue = lock(&self.queue);
-                continue;
-            }
-            queue.idle += 1;
-            let waited = self.more.wait_timeout(queue, IDLE_TIME);
-            let (again, waited) = waited.unwrap_or_else(PoisonError::into_inner);
-            queue = again;
-            queue.idle -= 1;
-            if waited.timed_out() && queue.waiting.is_empty() {
-                queue.threads -= 1;
-                return;
+            match waiting.pop_front() {
+                Some(work) => {
+                    drop(waiting);
+                    self.do_work(&work);
+                    waiting = lock(&self.waiting);
+                }
+                None => waiting = self.more.wait(waiting).unwrap_or_else(PoisonError::into_inner),
             }
         }
     }
@@ -189,17 +182,31 @@ impl Threads {
         if !work.segment.begin() {
             return;
         }
+        let mut ending = Ending { segment: &work.segment, bytes: None };
+        // Nobody needs the bytes of a file that was closed.
+        let Some(read) = work.read.upgrade() else { return };
         let mut buffer = self.buffers.take((work.range.end - work.range.start) as usize);
-        let read = (work.read)(work.range.clone(), &mut buffer.bytes);
-        work.segment.end(read.then_some(buffer));
+        ending.bytes = read(work.range.clone(), &mut buffer.bytes).then_some(buffer);
+        // Whoever waits goes on before the file is closed, if this was its last user.
+        drop(ending);
     }
 }
 
 /// The bytes of one file that are read ahead.
 pub(crate) struct FileAhead {
     threads: Arc<Threads>,
-    ahead: ReadAhead<ReadSegment>,
+    /// It is there until this is dropped.
+    ahead: Option<ReadAhead<ReadSegment>>,
     read: Arc<Read>,
+}
+
+impl Drop for FileAhead {
+    fn drop(&mut self) {
+        // A thread may have held a lock of it when this process was forked.
+        if !self.threads.is_of_this_process() {
+            std::mem::forget(self.ahead.take());
+        }
+    }
 }
 
 impl FileAhead {
@@ -212,19 +219,22 @@ impl FileAhead {
     }
 
     fn on(threads: &Arc<Threads>, length: u64, read: Arc<Read>) -> FileAhead {
-        let ahead = ReadAhead::new(threads.budget.clone(), length);
+        let ahead = Some(ReadAhead::new(threads.budget.clone(), length));
         FileAhead { threads: threads.clone(), ahead, read }
+    }
+
+    /// What is read ahead, in a process with threads for it.
+    fn ahead(&self) -> Option<&ReadAhead<ReadSegment>> {
+        self.ahead.as_ref().filter(|_| self.threads.is_of_this_process())
     }
 
     /// Begins to read ranges that will be needed soon, in ascending order, as far as there is room.
     pub fn expect(&self, ranges: &[Range<u64>]) {
-        if !self.threads.is_of_this_process() {
-            return;
-        }
-        self.ahead.expect(ranges, |range| {
+        let Some(ahead) = self.ahead() else { return };
+        ahead.expect(ranges, |range| {
             let segment = ReadSegment::new();
-            self.threads.add(Work { segment: segment.clone(), range, read: self.read.clone() });
-            segment
+            let work = Work { segment: segment.clone(), range, read: Arc::downgrade(&self.read) };
+            self.threads.add(work).then_some(segment)
         });
     }
 
@@ -237,11 +247,8 @@ impl FileAhead {
         reads: Vec<(u64, &'a mut [u8])>,
         mut read: impl FnMut(Vec<(u64, &'a mut [u8])>) -> Result<(), E>,
     ) -> Result<(), E> {
-        // Threads of the process from which this one was forked would never end.
-        if !self.threads.is_of_this_process() {
-            return read(reads);
-        }
-        let (parts, left) = self.ahead.take(reads);
+        let Some(ahead) = self.ahead() else { return read(reads) };
+        let (parts, left) = ahead.take(reads);
         // Threads read on meanwhile.
         read(left)?;
         let mut failed = Vec::new();
@@ -293,7 +300,7 @@ mod tests {
 
     #[test]
     fn bytes_that_were_expected_arrive_and_others_are_read() {
-        let threads = Threads::new();
+        let threads = Threads::start().unwrap();
         let begun = Arc::new(AtomicUsize::new(0));
         let counted = begun.clone();
         let count = move |range: Range<u64>, out: &mut Vec<u8>| {
@@ -314,7 +321,7 @@ mod tests {
 
     #[test]
     fn what_could_not_be_read_is_left_to_the_reader() {
-        let threads = Threads::new();
+        let threads = Threads::start().unwrap();
         let fails = |range: Range<u64>, out: &mut Vec<u8>| range.start != PIECE && numbers(range, out);
         let ahead = FileAhead::on(&threads, 3 * PIECE, Arc::new(fails));
         ahead.expect(std::slice::from_ref(&(0..3 * PIECE)));
@@ -337,7 +344,7 @@ mod tests {
 
     #[test]
     fn storage_that_does_not_answer_holds_up_nobody_else() {
-        let threads = Threads::new();
+        let threads = Threads::start().unwrap();
         let (stuck, begun, go) = held();
         let length = MAX_READS_AHEAD as u64 * PIECE;
         let silent = FileAhead::on(&threads, length, stuck);
@@ -354,8 +361,8 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_bounded_and_is_not_read_when_nobody_needs_it() {
-        let threads = Threads::new();
+    fn what_waits_is_bounded_and_keeps_no_file_open() {
+        let threads = Threads::start().unwrap();
         let (stuck, begun, go) = held();
         let length = MAX_READS_AHEAD as u64 * PIECE;
         let silent = FileAhead::on(&threads, length, stuck);
@@ -363,21 +370,38 @@ mod tests {
         for _ in 0..MAX_READS_AHEAD {
             begun.recv().unwrap();
         }
-        let read = Arc::new(AtomicUsize::new(0));
-        for _ in 0..3 * MAX_WAITING {
-            let counted = read.clone();
-            let count = move |range: Range<u64>, out: &mut Vec<u8>| {
-                counted.fetch_add(1, Ordering::SeqCst);
+        for _ in 0..MAX_WAITING + 10 {
+            let open = Arc::new(());
+            let file = open.clone();
+            let read = move |range: Range<u64>, out: &mut Vec<u8>| {
+                let _file = &file;
                 numbers(range, out)
             };
-            let other = FileAhead::on(&threads, PIECE, Arc::new(count));
+            let other = FileAhead::on(&threads, PIECE, Arc::new(read));
             other.expect(std::slice::from_ref(&(0..1)));
+            drop(other);
+            assert_eq!(Arc::strong_count(&open), 1);
         }
-        assert!(lock(&threads.queue).waiting.len() <= MAX_WAITING);
+        assert_eq!(lock(&threads.waiting).len(), MAX_WAITING);
+        assert_eq!(threads.budget.used(), length);
         drop(go);
-        let last = FileAhead::on(&threads, PIECE, Arc::new(numbers));
-        last.expect(std::slice::from_ref(&(0..1)));
-        assert!(self::read(&last, 0..1) <= 1);
-        assert_eq!(read.load(Ordering::SeqCst), 0);
+        assert_eq!(read(&silent, 0..length), 0);
+    }
+
+    #[test]
+    fn a_read_that_panics_is_left_to_the_reader() {
+        let threads = Threads::start().unwrap();
+        let begun = Arc::new(AtomicUsize::new(0));
+        let counted = begun.clone();
+        let panics = move |_: Range<u64>, _: &mut Vec<u8>| -> bool {
+            counted.fetch_add(1, Ordering::SeqCst);
+            panic!("a test")
+        };
+        let ahead = FileAhead::on(&threads, PIECE, Arc::new(panics));
+        ahead.expect(std::slice::from_ref(&(0..PIECE)));
+        while begun.load(Ordering::SeqCst) == 0 {
+            std::thread::yield_now();
+        }
+        assert_eq!(read(&ahead, 0..PIECE), PIECE);
     }
 }

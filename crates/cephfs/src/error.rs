@@ -37,6 +37,11 @@ pub(crate) fn explain(verb: &'static str, name: String, errno: Errno) -> Backend
             let why = "the servers of the file system do not answer".to_owned();
             BackendError::Unavailable { name, why }
         }
+        Errno::IO => {
+            let why =
+                "Ceph gives an input/output error, as it does while a pool is full; see 'ceph health detail'";
+            BackendError::Io { verb, name, source: std::io::Error::other(why) }
+        }
         errno => BackendError::Io { verb, name, source: errno.into() },
     }
 }

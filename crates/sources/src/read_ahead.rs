@@ -13,7 +13,7 @@ use crate::driver::Driver;
 use crate::object::Fetch;
 use crate::pieces::{MAX_GAP, MAX_PIECE};
 
-/// Most bytes of all objects that are fetched ahead, or were and are still kept.
+/// Most bytes of all objects that are being fetched ahead, or are kept afterwards.
 pub const MAX_AHEAD: u64 = 256 << 20;
 
 /// Bytes of one request ahead.
@@ -62,7 +62,7 @@ impl ObjectAhead {
 
     /// Begins to fetch ranges that will be read soon, in ascending order, as far as there is room.
     pub fn expect(&self, ranges: &[Range<u64>]) {
-        self.ahead.expect(ranges, |range| self.begin(range));
+        self.ahead.expect(ranges, |range| Some(self.begin(range)));
     }
 
     fn begin(&self, range: Range<u64>) -> FetchedSegment {

@@ -329,7 +329,7 @@ impl OpenFile {
         Ok(read)
     }
 
-    /// Reads at most `len` bytes, which are not none.
+    /// Reads at most `len` bytes. `len` is not 0.
     ///
     /// # Safety
     /// There is room for `len` bytes at `to`, which nobody else uses.
