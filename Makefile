@@ -58,7 +58,8 @@ test-ceph: $(VENV)/ready
 	$(CARGO) build --workspace --all-features --bins
 	$(PYTHON_DOOR)
 	scripts/ceph
-	GRISTMILL_BIN=target/debug/gristmill $(VENV)/bin/python -m pytest -q -rs -m ceph tests/test_radosgw.py tests/test_cephfs.py
+	GRISTMILL_BIN=target/debug/gristmill $(VENV)/bin/python -m pytest -q -rs -m ceph tests/test_radosgw.py tests/test_cephfs.py \
+	    tests/test_cephfs_changes.py
 
 # Some minutes more where Azurite (npm) and fake-gcs-server (Go) are not installed yet.
 .PHONY: test-emulators
@@ -87,13 +88,14 @@ figures: $(VENV)/ready
 audit:
 	scripts/audit
 
-# A mark beside the packages, so that they are installed again only when the lists change. uv takes seconds, and pip minutes. Only pip
-# knows the package servers of its own configuration.
+# A mark beside the packages, so that they are installed again only when the lists change. uv takes seconds, and pip minutes. uv does
+# not read pip's configuration, so it is told the server, and pip is tried if it fails.
 REQUIREMENTS := tests/requirements.txt bench/requirements.txt docs/requirements.txt
 $(VENV)/ready: $(REQUIREMENTS)
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet 'uv>=0.9,<1'
-	$(VENV)/bin/uv pip install --quiet --no-cache --python $(VENV) $(REQUIREMENTS:%=-r %) \
+	server="$${PIP_INDEX_URL:-$$($(VENV)/bin/pip config get global.index-url 2>/dev/null)}"; \
+	$(VENV)/bin/uv pip install --quiet --no-cache --python $(VENV) $${server:+--default-index "$$server"} $(REQUIREMENTS:%=-r %) \
 	    || $(VENV)/bin/pip install --quiet $(REQUIREMENTS:%=-r %)
 	touch $@
 

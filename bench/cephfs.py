@@ -1,7 +1,7 @@
 """The sum of a file of CephFS, in one process and on storage nodes, against a loop over its objects.
 
-The loop (librados.py) reads the same objects and throws them away. It has its connection before its time begins. The times of the sums are
-those of the request, from its report. Two storage daemons and the nodes share this machine. They keep the objects in memory, or with
+The loop (librados.py) reads the same objects and throws them away. It connects before the measurement. The times of the sums are those of
+the request, from its report. Two storage daemons and the nodes share this machine. The daemons keep the objects in memory, or with
 BlueStore in files. The program starts Ceph itself, if its programs are installed (scripts/ceph).
 """
 
@@ -22,6 +22,8 @@ POOL, NAME = "cephfs_data", "normal.f64"
 GOAL = 1.0
 LOOP, HERE, NODES = "loop of librados", "sum in one process", "sum on 2 storage nodes"
 CLUSTER = ROOT / "tests/ceph_cluster.py"
+#: Set for the program inside the cluster that it started.
+INSIDE = "GRISTMILL_BENCH_OWN_CEPH"
 
 
 def sum_of(binary, url, want):
@@ -66,16 +68,22 @@ def measure(options, store):
 def main():
     choice = {"choices": list(STORES), "help": "where the storage daemons keep objects (default: both, one after the other)"}
     options = pairs.arguments(__doc__.split("\n")[0], quick_rounds=2, size=pairs.SIZE, gristmill=GRISTMILL, store=choice)
-    if os.environ.get("CEPH_CONF") and options.store:
+    if INSIDE in os.environ:
         return measure(options, options.store)
     if not shutil.which("ceph-osd"):
-        raise SystemExit("Ceph is not installed; scripts/ceph installs it")
+        return print("# skipped: Ceph is not installed; scripts/ceph installs it")
     size = options.size or (64 if options.quick else 512) * data.MIB
     path = Path(data.make(options.data, "normal", size)).resolve()
     for store in [options.store] if options.store else STORES:
         again = [sys.executable, __file__, *sys.argv[1:], *(() if options.store else ("--store", store))]
         command = [sys.executable, CLUSTER, "--store", store, "--put", f"{path}={NAME}", "--", *again]
-        if code := subprocess.run(list(map(str, command))).returncode:
+        cluster = subprocess.Popen(list(map(str, command)), env={**os.environ, INSIDE: "1"})
+        try:
+            code = cluster.wait()
+        finally:
+            cluster.terminate()
+            cluster.wait()
+        if code:
             sys.exit(code)
         print(flush=True)
 

@@ -34,6 +34,7 @@ STRIPE = 4 << 20
 
 PROGRAMS = ("ceph", "ceph-authtool", "ceph-mds", "ceph-mon", "ceph-osd", "monmaptool", "rados", "radosgw", "radosgw-admin")
 OSDS = 2
+MOST_OSDS = 4
 #: The Python that has the modules of Ceph.
 SYSTEM_PYTHON = "/usr/bin/python3"
 WRITER = Path(__file__).parent / "cephfs_writer.py"
@@ -55,7 +56,7 @@ run dir = {folder}
 admin socket =
 crash dir = {folder}
 log file = {folder}/$name.log
-osd pool default size = 1
+osd pool default size = {copies}
 osd pool default min size = 1
 osd pool default pg num = 8
 osd pool default pg autoscale mode = off
@@ -63,6 +64,10 @@ osd crush chooseleaf type = 0
 mon allow pool size one = true
 mon max pg per osd = 1000
 mon data avail crit = 1
+# One daemon that misses another is believed, because all are on this machine.
+mon osd reporter subtree level = osd
+mon osd min down reporters = 1
+osd heartbeat grace = 6
 # A change of the map of the cluster waits a second otherwise, and starting changes it many times.
 paxos propose interval = 0.05
 [mon]
@@ -74,11 +79,10 @@ osd data = {folder}/osd.$id
 osd objectstore = {store}
 memstore device bytes = 4294967296
 bluestore block size = 4294967296
+bluestore cache autotune = false
+bluestore cache size = 67108864
 osd op num shards = 2
-[osd.0]
-public addr = 127.0.0.2
-[osd.1]
-public addr = 127.0.0.3
+{addresses}
 [mds]
 mds data = {folder}/mds
 admin socket = {folder}/mds.sock
@@ -95,11 +99,11 @@ FILE_POOL = "cephfs_data"
 RIGHTS = {
     "mon.": {"mon": "allow *"},
     "client.admin": {"mon": "allow *", "osd": "allow *", "mgr": "allow *", "mds": "allow *"},
-    **{f"osd.{number}": {"mon": "allow profile osd", "osd": "allow *"} for number in range(OSDS)},
+    **{f"osd.{number}": {"mon": "allow profile osd", "osd": "allow *"} for number in range(MOST_OSDS)},
     "mds.a": {"mon": "allow profile mds", "mds": "allow *", "osd": "allow rwx"},
     "client.rgw": {"mon": "allow rw", "osd": "allow rwx"},
     # The least that a node needs to read files.
-    "client.reader": {"mon": "allow r", "mds": "allow r", "osd": f"allow r pool={FILE_POOL}"},
+    "client.reader": {"mon": "allow r", "mds": "allow r", "osd": "allow r tag cephfs data=cephfs"},
 }
 DATA_POOL = "default.rgw.buckets.data"
 
@@ -136,16 +140,19 @@ def numbers():
 class Cluster:
     """A monitor, and daemons that keep their objects in memory, or with BlueStore in files."""
 
-    def __init__(self, folder: Path, store="memstore"):
+    def __init__(self, folder: Path, store="memstore", osds=OSDS, copies=1):
         self.folder = folder
         self.config = folder / "ceph.conf"
-        self.settings = {"folder": folder, "fsid": uuid.uuid4(), "monitor": 0, "monitor_v1": 0, "gateway": 0, "store": store}
-        self.children = []
+        self.settings = {"folder": folder, "fsid": uuid.uuid4(), "monitor": 0, "monitor_v1": 0, "gateway": 0, "store": store, "copies": copies}
+        # Each daemon has an address of its own, as on a host of its own.
+        addresses = [f"[osd.{number}]\npublic addr = 127.0.0.{number + 2}" for number in range(MOST_OSDS)]
+        self.settings["addresses"] = "\n".join(addresses)
+        self.children, self.osds = [], {}
         try:
             self._make_keys()
             self._on_free_ports(self._start_monitor)
-            for number in range(OSDS):
-                self._start_osd(number)
+            for number in range(osds):
+                self.add_osd(number)
             self._start_more()
         except BaseException:
             self.end()
@@ -166,14 +173,29 @@ class Cluster:
         addresses = f"[v2:127.0.0.1:{port},v1:127.0.0.1:{port_v1}]"
         self._tool("monmaptool", "--create", "--clobber", "--fsid", self.settings["fsid"], "--addv", "a", addresses, "monmap")
         self._tool("ceph-mon", "-c", self.config, "-i", "a", "--mkfs", "--monmap", "monmap", "--keyring", "keyring")
-        return self._child("ceph-mon", "-i", "a", ready=lambda: self._run(*self._ceph, "quorum_status").returncode == 0)
+        return self.start_monitor()
 
-    def _start_osd(self, number):
+    def start_monitor(self):
+        """Starts the monitor and waits until it answers."""
+        self.monitor = self._child("ceph-mon", "-i", "a", ready=lambda: self._run(*self._ceph, "quorum_status").returncode == 0)
+        return self.monitor
+
+    def add_osd(self, number):
+        """Makes a storage daemon and starts it."""
         name = uuid.uuid4()
         (self.folder / f"osd.{number}").mkdir()
         assert self._tool(*self._ceph, "osd", "new", name).split() == [str(number)]
         self._tool("ceph-osd", "-c", self.config, "-i", number, "--mkfs", "--osd-uuid", name)
-        assert self._child("ceph-osd", "-i", number), self.said()
+        self.start_osd(number)
+
+    def start_osd(self, number):
+        self.osds[number] = self._child("ceph-osd", "-i", number)
+        assert self.osds[number], self.said()
+
+    def kill(self, child):
+        """Ends a process at once."""
+        child.kill()
+        child.wait(ENDING)
 
     def _configure(self, **ports):
         self.settings.update(ports)
@@ -229,6 +251,8 @@ class Cluster:
         return {path.name: path.read_text(errors="replace")[-2000:] for path in self.folder.glob("*.err")}
 
     def _end(self, child):
+        if child.poll() is not None:
+            return
         child.send_signal(signal.SIGCONT)
         child.terminate()
         try:
@@ -239,8 +263,7 @@ class Cluster:
 
     def end(self):
         for child in reversed(self.children):
-            if child.poll() is None:
-                self._end(child)
+            self._end(child)
 
 
 class Ceph(Cluster, S3Bucket):
@@ -379,11 +402,19 @@ class CephFs(Cluster):
 
     def objects(self) -> set:
         """The names of the objects in RADOS that hold the content of files."""
-        return set(self._tool("rados", "-c", self.config, "-p", FILE_POOL, "ls").splitlines())
+        return set(self.names(FILE_POOL))
+
+    def names(self, pool) -> list:
+        """The names of the objects of a pool."""
+        return sorted(self._tool("rados", "-c", self.config, "-p", pool, "ls").splitlines())
+
+    def placed(self, stored, pool=FILE_POOL) -> dict:
+        """Where an object is (`acting`) and where it will be (`up`)."""
+        return json.loads(self.ceph("osd", "map", pool, stored, "--format", "json"))
 
     def daemon_of(self, stored) -> int:
         """The number of the daemon from which an object is read."""
-        return json.loads(self.ceph("osd", "map", FILE_POOL, stored, "--format", "json"))["acting_primary"]
+        return self.placed(stored)["acting_primary"]
 
     def size_of(self, stored) -> int:
         return int(self._tool("rados", "-c", self.config, "-p", FILE_POOL, "stat", stored).split()[-1])
@@ -400,16 +431,22 @@ def main():
     parser.add_argument("--put", metavar="FILE=PATH", help="a file of this machine, and its path there")
     parser.add_argument("command", nargs="+")
     options = parser.parse_args()
+    # The daemons end with this program, also if somebody ends it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to stop"))
     with tempfile.TemporaryDirectory() as folder:
         ceph = CephFs(Path(folder), options.store)
         try:
             if options.put:
                 source, _, path = options.put.partition("=")
                 ceph.put_file(Path(source), path)
-            done = subprocess.run(options.command, env={**os.environ, **ceph.env})
+            command = subprocess.Popen(options.command, env={**os.environ, **ceph.env})
+            try:
+                code = command.wait()
+            finally:
+                ceph._end(command)
         finally:
             ceph.end()
-    sys.exit(done.returncode)
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -41,14 +41,14 @@ class Writer:
             self.files.ftruncate(opened, offset + len(content))
         self.files.close(opened)
 
-    def make_in_layout(self, path, unit, count, size):
+    def make_in_layout(self, path, unit, count, size, pool="cephfs_data"):
         """Makes an empty file. Only a new one takes a layout."""
         try:
             self.files.unlink(path)
         except cephfs.ObjectNotFound:
             pass
         self.files.close(self.files.open(path, os.O_CREAT | os.O_WRONLY, 0o644))
-        layout = f"stripe_unit={unit} stripe_count={count} object_size={size} pool=cephfs_data"
+        layout = f"stripe_unit={unit} stripe_count={count} object_size={size} pool={pool}"
         self.files.setxattr(path, "ceph.file.layout", layout.encode(), 0)
 
     def remove(self, path):

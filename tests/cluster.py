@@ -6,9 +6,11 @@ import shutil
 import signal
 import subprocess
 import time
+import urllib.request
 from pathlib import Path
 
 from conftest import Gristmill, binary
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 DEADLINE = 30  # seconds; a bound on a hang, not a measure of speed
 PAUSE = 0.02
@@ -23,6 +25,20 @@ def until(condition, what, seconds=DEADLINE):
             return found
         assert time.monotonic() < end, f"not within {seconds} s: {what}"
         time.sleep(PAUSE)
+
+
+def metrics(cluster):
+    """The values of /metrics of the entry node, by name and labels."""
+    with urllib.request.urlopen(f"http://{cluster.entry}/metrics") as answer:
+        assert answer.headers["Content-Type"].startswith("application/openmetrics-text")
+        text = answer.read().decode()
+    assert text.endswith("# EOF\n")
+    families = {family.name: family for family in text_string_to_metric_families(text)}
+    return {
+        (sample.name, sample.labels.get("kernel") or sample.labels.get("state")): sample.value
+        for family in families.values()
+        for sample in family.samples
+    }
 
 
 class Process:

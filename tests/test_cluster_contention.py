@@ -3,14 +3,12 @@
 import json
 import re
 import subprocess
-import urllib.request
 
 import numpy as np
 import pytest
-from cluster import Nodes, until
+from cluster import Nodes, metrics, until
 from conftest import binary
 from faults import Background
-from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 MIB = 1 << 20
 NUMBERS = np.random.default_rng(3).normal(0, 1e6, 700_000)
@@ -134,20 +132,6 @@ def test_a_client_that_vanishes_leaves_nothing_behind(busy, nodes_of_test):
 )
 def test_what_an_administrator_may_say(grist, tmp_path, args, words):
     assert words in grist.refuses(2, "serve", "--target", tmp_path / "node", "--listen", "127.0.0.1:0", *args)
-
-
-def metrics(cluster):
-    """The values of /metrics of the entry node, by name and labels."""
-    with urllib.request.urlopen(f"http://{cluster.entry}/metrics") as answer:
-        assert answer.headers["Content-Type"].startswith("application/openmetrics-text")
-        text = answer.read().decode()
-    assert text.endswith("# EOF\n")
-    families = {family.name: family for family in text_string_to_metric_families(text)}
-    return {
-        (sample.name, sample.labels.get("kernel") or sample.labels.get("state")): sample.value
-        for family in families.values()
-        for sample in family.samples
-    }
 
 
 def test_metrics_count_what_was_folded_and_what_was_handed_back(nodes_of_test):
