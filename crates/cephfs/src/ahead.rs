@@ -266,7 +266,7 @@ mod tests {
 
     use std::convert::Infallible;
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::sync::mpsc::{Sender, channel};
 
     use super::*;
 
@@ -328,48 +328,40 @@ mod tests {
         assert!(read(&ahead, 0..3 * PIECE) >= PIECE);
     }
 
-    /// Reads that wait until something is sent, and a channel that tells when one began.
-    fn held() -> (Arc<Read>, Receiver<u64>, Sender<()>) {
+    /// Bytes of a file for which every thread waits.
+    const SILENT: u64 = MAX_READS_AHEAD as u64 * PIECE;
+
+    /// A file that all threads read, until the sender is dropped.
+    fn silent(threads: &Arc<Threads>) -> (FileAhead, Sender<()>) {
         let (begin, begun) = channel();
         let (go, gone) = channel::<()>();
         let gone = Mutex::new(gone);
         let read = move |range: Range<u64>, out: &mut Vec<u8>| {
-            begin.send(range.start).unwrap();
-            // It ends when the other side is dropped.
+            begin.send(()).unwrap();
             let _ = lock(&gone).recv();
             numbers(range, out)
         };
-        (Arc::new(read), begun, go)
+        let silent = FileAhead::on(threads, SILENT, Arc::new(read));
+        silent.expect(std::slice::from_ref(&(0..SILENT)));
+        (0..MAX_READS_AHEAD).for_each(|_| begun.recv().unwrap());
+        (silent, go)
     }
 
     #[test]
     fn storage_that_does_not_answer_holds_up_nobody_else() {
         let threads = Threads::start().unwrap();
-        let (stuck, begun, go) = held();
-        let length = MAX_READS_AHEAD as u64 * PIECE;
-        let silent = FileAhead::on(&threads, length, stuck);
-        silent.expect(std::slice::from_ref(&(0..length)));
-        for _ in 0..MAX_READS_AHEAD {
-            begun.recv().unwrap();
-        }
-        // All threads wait.
+        let (silent, go) = silent(&threads);
         let other = FileAhead::on(&threads, 4 * PIECE, Arc::new(numbers));
         other.expect(std::slice::from_ref(&(0..4 * PIECE)));
         assert_eq!(read(&other, 0..4 * PIECE), 4 * PIECE);
         drop(go);
-        assert_eq!(read(&silent, 0..length), 0);
+        assert_eq!(read(&silent, 0..SILENT), 0);
     }
 
     #[test]
     fn what_waits_is_bounded_and_keeps_no_file_open() {
         let threads = Threads::start().unwrap();
-        let (stuck, begun, go) = held();
-        let length = MAX_READS_AHEAD as u64 * PIECE;
-        let silent = FileAhead::on(&threads, length, stuck);
-        silent.expect(std::slice::from_ref(&(0..length)));
-        for _ in 0..MAX_READS_AHEAD {
-            begun.recv().unwrap();
-        }
+        let (silent, go) = silent(&threads);
         for _ in 0..MAX_WAITING + 10 {
             let open = Arc::new(());
             let file = open.clone();
@@ -383,9 +375,9 @@ mod tests {
             assert_eq!(Arc::strong_count(&open), 1);
         }
         assert_eq!(lock(&threads.waiting).len(), MAX_WAITING);
-        assert_eq!(threads.budget.used(), length);
+        assert_eq!(threads.budget.used(), SILENT);
         drop(go);
-        assert_eq!(read(&silent, 0..length), 0);
+        assert_eq!(read(&silent, 0..SILENT), 0);
     }
 
     #[test]
