@@ -4,31 +4,16 @@ The three sums have the same bits. The command is timed from its start to its en
 a folder of this machine here, so the bytes come from the page cache.
 """
 
-import json
-import subprocess
 from pathlib import Path
 
 import data
 import pairs
-from cluster import GRISTMILL, Nodes, environment, output_of
+from cluster import GRISTMILL, Nodes, output_of
+from command import sum_request
 
 NODES = 4
 GOAL = 1.2
 ATTACHED, PUT, LOCAL = "attached, 4 nodes", "put on 4 nodes", "plain file, one process"
-
-
-def request(binary, path, want):
-    """A function that runs a sum and returns the seconds of the request."""
-
-    def run():
-        words = [binary, "run", "sum", path, "--type", "f64", "--json", "--no-progress"]
-        done = subprocess.run(list(map(str, words)), capture_output=True, env=environment(), check=True)
-        answer = json.loads(done.stdout)
-        pairs.require(want is None or answer["result"]["sum"] == want, f"the sum of {path}")
-        run.sum = answer["result"]["sum"]
-        return answer["report"]["elapsed_seconds"]
-
-    return run
 
 
 def main():
@@ -36,16 +21,16 @@ def main():
     size = options.size or (64 * data.MIB if options.quick else data.GIB)
     path = Path(data.make(options.data, "normal", size)).resolve()
     pairs.warm(path)
-    local = request(options.gristmill, path, None)
+    local = sum_request(options.gristmill, path, None)
     local()
     with Nodes(options.gristmill, options.data, NODES, options=("--admin", "anonymous")) as nodes:
         entry = f"grist://{nodes.address}"
         output_of(options.gristmill, "attach", path.parent, f"{entry}/tree")
         output_of(options.gristmill, "put", path, f"{entry}/{path.name}", "--no-progress")
         sides = {
-            ATTACHED: request(options.gristmill, f"{entry}/tree/{path.name}", local.sum),
-            PUT: request(options.gristmill, f"{entry}/{path.name}", local.sum),
-            LOCAL: request(options.gristmill, path, local.sum),
+            ATTACHED: sum_request(options.gristmill, f"{entry}/tree/{path.name}", local.sum),
+            PUT: sum_request(options.gristmill, f"{entry}/{path.name}", local.sum),
+            LOCAL: sum_request(options.gristmill, path, local.sum),
         }
         times = pairs.rounds(sides, options.rounds)
     ratios = [pairs.ratio(times, ATTACHED, LOCAL, GOAL), pairs.ratio(times, ATTACHED, PUT)]

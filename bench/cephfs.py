@@ -14,7 +14,8 @@ from pathlib import Path
 
 import data
 import pairs
-from cluster import GRISTMILL, Nodes, environment, output_of
+from cluster import GRISTMILL, Nodes, output_of
+from command import sum_request
 from probe import ROOT
 
 STORES = {"memstore": "daemons keep objects in memory", "bluestore": "daemons keep objects in BlueStore"}
@@ -26,53 +27,38 @@ CLUSTER = ROOT / "tests/ceph_cluster.py"
 INSIDE = "GRISTMILL_BENCH_OWN_CEPH"
 
 
-def sum_of(binary, url, want):
-    """A function that runs a sum and returns the seconds of the request."""
-
-    def run():
-        words = [binary, "run", "sum", url, "--type", "f64", "--json", "--no-progress"]
-        done = subprocess.run(list(map(str, words)), capture_output=True, env=environment(), check=True)
-        answer = json.loads(done.stdout)
-        pairs.require(want in (None, answer["result"]["sum"]), f"the sum of {url}")
-        run.sum = answer["result"]["sum"]
-        return answer["report"]["elapsed_seconds"]
-
-    return run
-
-
 def loop(size):
     """Reads all objects of the pool once."""
     words = [sys.executable, Path(__file__).with_name("librados.py"), POOL]
     done = json.loads(subprocess.run(list(map(str, words)), capture_output=True, check=True).stdout)
     pairs.require(done["bytes"] == size, "the bytes of the objects")
-    return done["seconds"][0]
+    return done["seconds"]
 
 
-def measure(options, store):
+def measure(options, size):
     """The sides over a cluster that the environment names."""
-    size = options.size or (64 if options.quick else 512) * data.MIB
-    local = sum_of(options.gristmill, data.make(options.data, "normal", size), None)
+    local = sum_request(options.gristmill, data.make(options.data, "normal", size), None)
     local()
     url = f"cephfs:///{NAME}"
-    sides = {LOOP: lambda: loop(size), HERE: sum_of(options.gristmill, url, local.sum)}
+    sides = {LOOP: lambda: loop(size), HERE: sum_request(options.gristmill, url, local.sum)}
     with Nodes(options.gristmill, options.data, 2, options=("--admin", "anonymous")) as nodes:
         entry = f"grist://{nodes.address}"
         output_of(options.gristmill, "attach", "cephfs:///", f"{entry}/ceph")
-        sides[NODES] = sum_of(options.gristmill, f"{entry}/ceph/{NAME}", local.sum)
+        sides[NODES] = sum_request(options.gristmill, f"{entry}/ceph/{NAME}", local.sum)
         times = pairs.rounds(sides, options.rounds)
     ratios = [pairs.ratio(times, HERE, LOOP, GOAL), pairs.ratio(times, NODES, LOOP, GOAL)]
-    title = f"Sum of {data.size_name(size)} of f64 on CephFS, {STORES[store]}"
-    pairs.report(f"cephfs_{store}", title, options, times, dict.fromkeys(sides, size), ratios, "times of requests, without connecting")
+    title = f"Sum of {data.size_name(size)} of f64 on CephFS, {STORES[options.store]}"
+    pairs.report(f"cephfs_{options.store}", title, options, times, dict.fromkeys(sides, size), ratios, "times of requests, without connecting")
 
 
 def main():
     choice = {"choices": list(STORES), "help": "where the storage daemons keep objects (default: both, one after the other)"}
     options = pairs.arguments(__doc__.split("\n")[0], quick_rounds=2, size=pairs.SIZE, gristmill=GRISTMILL, store=choice)
+    size = options.size or (64 if options.quick else 512) * data.MIB
     if INSIDE in os.environ:
-        return measure(options, options.store)
+        return measure(options, size)
     if not shutil.which("ceph-osd"):
         return print("# skipped: Ceph is not installed; scripts/ceph installs it")
-    size = options.size or (64 if options.quick else 512) * data.MIB
     path = Path(data.make(options.data, "normal", size)).resolve()
     for store in [options.store] if options.store else STORES:
         again = [sys.executable, __file__, *sys.argv[1:], *(() if options.store else ("--store", store))]

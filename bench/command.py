@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+import pairs
 from cluster import environment
 
 KINDS = {"f": "float", "i": "int", "u": "uint"}
@@ -48,6 +49,20 @@ def array(said):
     """An array of an answer. Numbers that are not finite are text there."""
     kind = KINDS[said["type"][0]] + said["type"][1:]
     return np.array([float(x) if isinstance(x, str) else x for x in said["values"]], kind).reshape(said["shape"])
+
+
+def sum_request(binary, path, want):
+    """A function that sums float64 of a path and returns the seconds of the request, from its report. The sum must be `want`, if it is known."""
+
+    def run():
+        words = [binary, "run", "sum", path, "--type", "f64", "--json", "--no-progress"]
+        done = subprocess.run(list(map(str, words)), capture_output=True, env=environment(), check=True)
+        answer = json.loads(done.stdout)
+        pairs.require(want in (None, answer["result"]["sum"]), f"the sum of {path}")
+        run.sum = answer["result"]["sum"]
+        return answer["report"]["elapsed_seconds"]
+
+    return run
 
 
 def variable(binary, op, file, name, *options, axes=None, cores=None, prefix=(), env=None):

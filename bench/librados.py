@@ -1,8 +1,8 @@
-"""Reads all objects of a pool of Ceph in turns, several at once, and throws their bytes away. It does what a loop in C would do.
+"""Reads all objects of a pool of Ceph, several at once, and throws their bytes away. It does what a loop in C would do.
 
-    python bench/librados.py POOL [--repeat N]
+    python bench/librados.py POOL
 
-The cluster and the user are those of the environment (CEPH_CONF, CEPH_ARGS). It prints the bytes, and the seconds of each turn.
+The cluster and the user are those of the environment (CEPH_CONF, CEPH_ARGS). It prints the bytes and the seconds.
 """
 
 import argparse
@@ -73,17 +73,12 @@ class Rados:
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("pool")
-    parser.add_argument("--repeat", type=int, default=1)
-    options = parser.parse_args()
-    rados = Rados(options.pool)
+    rados = Rados(parser.parse_args().pool)
     names = rados.names()
     buffers = deque(ctypes.create_string_buffer(OBJECT) for _ in range(AT_ONCE))
-    seconds, total = [], 0
-    for _ in range(options.repeat):
-        begun = time.perf_counter()
-        total = rados.read(names, buffers)
-        seconds.append(time.perf_counter() - begun)
-    print(json.dumps({"bytes": total, "seconds": seconds}))
+    begun = time.perf_counter()
+    total = rados.read(names, buffers)
+    print(json.dumps({"bytes": total, "seconds": time.perf_counter() - begun}))
     rados.library.rados_shutdown(rados.cluster)
 
 

@@ -431,13 +431,15 @@ def main():
     parser.add_argument("--put", metavar="FILE=PATH", help="a file of this machine, and its path there")
     parser.add_argument("command", nargs="+")
     options = parser.parse_args()
+    source, _, path = (options.put or "").partition("=")
+    if options.put and not (path and Path(source).is_file()):
+        parser.error(f"--put needs FILE=PATH with a file that exists, not {options.put}")
     # The daemons end with this program, also if somebody ends it.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to stop"))
     with tempfile.TemporaryDirectory() as folder:
         ceph = CephFs(Path(folder), options.store)
         try:
             if options.put:
-                source, _, path = options.put.partition("=")
                 ceph.put_file(Path(source), path)
             command = subprocess.Popen(options.command, env={**os.environ, **ceph.env})
             try:

@@ -179,6 +179,7 @@ def test_a_pool_that_was_full(ceph, up, stored, numbers):
     try:
         until(lambda: is_full(ceph), "the pool is full", SETTLING)
         thread.start()
+        until(lambda: answers or metrics(up)["gristmill_active_requests", "running"] >= 1, "the request runs", SETTLING)
     finally:
         fill(ceph, 0.97)
     until(lambda: not is_full(ceph), "the pool has room", SETTLING)

@@ -36,7 +36,8 @@
 //!
 //! # Where things are
 //! `backend.rs` has the traits and `error.rs` the errors. [`Mount`] is a folder of a mounted file system, [`MemoryBackend`] is for
-//! tests. `read_ahead.rs` and `buffers.rs` are for storage behind a network, which fetches bytes before they are needed. The feature `suite` has the tests of every backend (`backend_suite!`).
+//! tests. `read_ahead.rs` and `buffers.rs` are for storage behind a network, which fetches bytes before they are needed. The feature
+//! `suite` has the tests of every backend (`backend_suite!`).
 
 mod backend;
 mod buffers;

@@ -163,7 +163,7 @@ impl Threads {
         has_room
     }
 
-    /// What a thread does.
+    /// Takes work and does it, for ever.
     fn work(&self) {
         let mut waiting = lock(&self.waiting);
         loop {
@@ -223,7 +223,7 @@ impl FileAhead {
         FileAhead { threads: threads.clone(), ahead, read }
     }
 
-    /// What is read ahead, in a process with threads for it.
+    /// Returns the segments of the file, or `None` in a process that was forked.
     fn ahead(&self) -> Option<&ReadAhead<ReadSegment>> {
         self.ahead.as_ref().filter(|_| self.threads.is_of_this_process())
     }
