@@ -1,7 +1,7 @@
 # make run      builds, makes data and shows what Gristmill does with it
 # make check    format, lints and unit tests: some minutes once everything was built
 # make test     every check: format, lints, tests in Rust and Python
-# make test-ceph  files of a real Ceph: in buckets and on CephFS, which 'make test' leaves out
+# make test-ceph  files of a real Ceph: in buckets, on CephFS and in a pool, which 'make test' leaves out
 # make test-emulators  files of servers that stand for Azure and Google, which 'make test' leaves out
 # make bench    all benchmarks; figures and pictures go to bench/results
 # make docs     the site of the documentation, in target/site
@@ -59,7 +59,7 @@ test-ceph: $(VENV)/ready
 	$(PYTHON_DOOR)
 	scripts/ceph
 	GRISTMILL_BIN=target/debug/gristmill $(VENV)/bin/python -m pytest -q -rs -m ceph tests/test_radosgw.py tests/test_cephfs.py \
-	    tests/test_cephfs_changes.py
+	    tests/test_cephfs_changes.py tests/test_rados.py
 
 # Some minutes more where Azurite (npm) and fake-gcs-server (Go) are not installed yet.
 .PHONY: test-emulators

@@ -92,6 +92,9 @@ rgw frontends = beast endpoint=127.0.0.1:{gateway}
 rgw thread pool size = 64
 """
 
+#: The pool with the objects of storage nodes.
+NODE_POOL = "gristmill"
+
 #: The pool with the objects of files.
 FILE_POOL = "cephfs_data"
 
@@ -102,6 +105,8 @@ RIGHTS = {
     **{f"osd.{number}": {"mon": "allow profile osd", "osd": "allow *"} for number in range(MOST_OSDS)},
     "mds.a": {"mon": "allow profile mds", "mds": "allow *", "osd": "allow rwx"},
     "client.rgw": {"mon": "allow rw", "osd": "allow rwx"},
+    # The least that a node needs to keep its objects in a pool.
+    "client.node": {"mon": "allow profile simple-rados-client-with-blocklist", "osd": "allow rwx pool=gristmill"},
     # The least that a node needs to read files.
     "client.reader": {"mon": "allow r", "mds": "allow r", "osd": "allow r tag cephfs data=cephfs"},
 }
@@ -216,6 +221,19 @@ class Cluster:
     def _ceph(self):
         return ("ceph", "-c", self.config, "--connect-timeout", "10")
 
+    def ceph(self, *words) -> str:
+        """The output of a command of the administrator."""
+        return self._tool(*self._ceph, *words)
+
+    def fill(self, ratio):
+        """Has daemons be full when they use this part of their disks."""
+        for name in ("set-nearfull-ratio", "set-backfillfull-ratio", "set-full-ratio"):
+            self.ceph("osd", name, str(ratio))
+
+    def is_full(self):
+        pools = json.loads(self.ceph("osd", "dump", "--format", "json"))["pools"]
+        return any("full" in pool["flags_names"].split(",") for pool in pools)
+
     @property
     def _environment(self):
         # Some of the programs are scripts of the system's Python.
@@ -321,6 +339,21 @@ class Ceph(Cluster, S3Bucket):
         return self.client.head_object(Bucket=self.bucket, Key=key)["ETag"]
 
 
+class Rados(Cluster):
+    """A cluster with a pool for the objects of storage nodes."""
+
+    def _start_more(self):
+        # What is placed while daemons join lies elsewhere afterwards.
+        all_up = lambda: json.loads(self.ceph("osd", "stat", "--format", "json"))["num_up_osds"] == len(self.osds)
+        until(all_up, "all daemons are up", STARTING)
+        self.ceph("osd", "pool", "create", NODE_POOL)
+        self.env = {"CEPH_CONF": str(self.config), "CEPH_ARGS": "--id node"}
+
+    def names(self, name) -> list:
+        """The names of the objects of a store."""
+        return sorted(self._tool("rados", "-c", self.config, "-p", NODE_POOL, "-N", name, "ls").splitlines())
+
+
 class CephFs(Cluster):
     """A cluster with a file system. `put` and others write to it as another client."""
 
@@ -351,10 +384,6 @@ class CephFs(Cluster):
 
     def stop_server(self):
         self._end(self.server)
-
-    def ceph(self, *words) -> str:
-        """The output of a command of the administrator."""
-        return self._tool(*self._ceph, *words)
 
     def evict(self, name):
         """Shuts out all clients of a user of Ceph."""

@@ -160,29 +160,19 @@ def test_the_monitor_that_is_away(ceph, up, stored, numbers):
     assert up.grist.ask(*bare, env=ceph.env)["sum"] == math.fsum(numbers)
 
 
-def fill(ceph, ratio):
-    """Takes a part of each daemon's room for all of it."""
-    for name in ("set-nearfull-ratio", "set-backfillfull-ratio", "set-full-ratio"):
-        ceph.ceph("osd", name, str(ratio))
-
-
-def is_full(ceph):
-    return any("full" in pool["flags_names"].split(",") for pool in json.loads(ceph.ceph("osd", "dump", "--format", "json"))["pools"])
-
-
 def test_a_pool_that_was_full(ceph, up, stored, numbers):
     """While it is full, Ceph may refuse to read it, or wait. A refusal says where to look. Afterwards all is as before."""
     asked = ("run", "sum", up.url(f"/t/{NAME}"), "--type", "f64", "--json")
     answers = []
     thread = threading.Thread(target=lambda: answers.append(up.grist(*asked)))
-    fill(ceph, 1e-6)
+    ceph.fill(1e-6)
     try:
-        until(lambda: is_full(ceph), "the pool is full", SETTLING)
+        until(ceph.is_full, "the pool is full", SETTLING)
         thread.start()
         until(lambda: answers or metrics(up)["gristmill_active_requests", "running"] >= 1, "the request runs", SETTLING)
     finally:
-        fill(ceph, 0.97)
-    until(lambda: not is_full(ceph), "the pool has room", SETTLING)
+        ceph.fill(0.97)
+    until(lambda: not ceph.is_full(), "the pool has room", SETTLING)
     thread.join(SETTLING)
     answers.append(up.grist(*asked))
     first, last = answers

@@ -8,7 +8,6 @@
 
 mod abi;
 mod at_exit;
-mod library;
 mod mounted;
 mod places;
 mod user;
@@ -19,9 +18,4 @@ pub(crate) use mounted::{Inode, MountFailure, Mounted, OpenFile};
 pub(crate) use places::{FileLayout, LocatedFile};
 pub(crate) use user::User;
 
-use rustix::io::Errno;
-
-/// The result of a function that returns a negative error number.
-fn checked(returned: i32) -> Result<u32, Errno> {
-    u32::try_from(returned).map_err(|_| Errno::from_raw_os_error(returned.saturating_neg()))
-}
+use gristmill_ceph::checked;

@@ -104,5 +104,6 @@ mod watched_file;
 pub use contention::decide::Objective;
 pub use contention::priority::ActivePriority;
 pub use error::ServerError;
+pub use gristmill_rados::{LocationError, RadosLocation};
 pub use node::Node;
-pub use options::{MountUsers, NodeOptions, OutsideSources};
+pub use options::{MountUsers, NodeObjects, NodeOptions, OutsideSources};

@@ -1,5 +1,6 @@
 //! A running node: its start and stop.
 
+use std::net::{IpAddr, ToSocketAddrs};
 use std::path::Path;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex};
@@ -40,7 +41,7 @@ use crate::shared::{NOT_JOINED, Shared};
 use crate::statistics::StatisticsStore;
 use crate::turns::Turns;
 use crate::users::Users;
-use crate::{NodeOptions, ServerError, join, membership, target};
+use crate::{NodeObjects, NodeOptions, ServerError, join, membership, target};
 
 /// A storage node that runs until it is stopped or dropped.
 pub struct Node {
@@ -74,7 +75,10 @@ impl Node {
         let users = Users::load(&options.mount_users)?;
         let entry = options.join.is_none();
         let locator = options.locate.as_deref().filter(|_| entry).map(Locator::start).transpose()?;
-        let (dir, holds_files) = (options.target.clone(), options.holds_files);
+        let (dir, objects) = (options.target.clone(), options.objects.clone());
+        let holds_files = objects != NodeObjects::None;
+        let reached_by = options.advertise.as_deref().and_then(|text| text.parse().ok());
+        let reached_by: Address = reached_by.unwrap_or_else(|| options.listen.clone());
         if !entry && options.key.is_none() {
             let text = "a node that joins a cluster needs its key: give --key FILE, made by the entry node";
             return Err(ServerError::Usage(text.into()));
@@ -89,10 +93,7 @@ impl Node {
                         recovery.send_replace(Some(far));
                     }
                 };
-                let store = match holds_files {
-                    true => target::open(&dir, tell)?,
-                    false => target::without_store(&dir)?,
-                };
+                let store = target::open(&dir, &objects, &addresses_of(&reached_by), tell)?;
                 if entry {
                     membership::check_entry(&dir, &*store)?;
                 }
@@ -292,4 +293,14 @@ fn set_up(listener: Listener) -> Listener {
             false => gristmill_transport::CLIENT_STALL,
         }
     })
+}
+
+/// The addresses of a host. A name that is not known has none.
+fn addresses_of(address: &Address) -> Vec<IpAddr> {
+    match address {
+        Address::Tcp { host, .. } => {
+            (host.as_str(), 0).to_socket_addrs().into_iter().flatten().map(|socket| socket.ip()).collect()
+        }
+        Address::Unix(_) => Vec::new(),
+    }
 }

@@ -5,6 +5,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use gristmill_rados::RadosLocation;
 use gristmill_store::RecoveryProgress;
 use gristmill_transport::Address;
 use tokio::sync::watch;
@@ -53,6 +54,18 @@ impl fmt::Display for MountUsers {
             MountUsers::File(path) => path.display().fmt(f),
         }
     }
+}
+
+/// Where a node keeps its part of the files of the cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum NodeObjects {
+    /// In the directory of the target.
+    #[default]
+    Directory,
+    /// In a pool of Ceph. The directory of the target has the rest of the node: its id, keys, names and statistics.
+    Ceph(RadosLocation),
+    /// Nowhere: the node folds files of attached trees only.
+    None,
 }
 
 /// Options of a node.
@@ -105,8 +118,8 @@ pub struct NodeOptions {
     pub mount_users: MountUsers,
     /// Program that tells on which hosts files of mounts lie. Only the entry node asks it.
     pub locate: Option<PathBuf>,
-    /// Whether the node holds files of the cluster. If not, it folds files of attached trees only.
-    pub holds_files: bool,
+    /// Where the node keeps its part of the files of the cluster.
+    pub objects: NodeObjects,
     /// Whether to store statistics of the chunks of array variables.
     pub statistics: bool,
     /// Callback with the progress of the recovery of the store after a crash.
@@ -143,7 +156,7 @@ impl NodeOptions {
             outside_cache: None,
             mount_users: MountUsers::None,
             locate: None,
-            holds_files: true,
+            objects: NodeObjects::Directory,
             statistics: true,
             recovery: None,
             expect: None,

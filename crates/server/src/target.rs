@@ -1,16 +1,18 @@
 //! A node's target: its store, its id, and the removal of objects of interrupted puts.
 
 use std::io::Write;
+use std::net::IpAddr;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
+use gristmill_rados::{RadosOptions, RadosStore};
 use gristmill_store::{
     ArrivalState, EmptyStore, LocalStore, ObjectId, ObjectStore, RecoveryProgress, StoreError, write_atomic,
 };
 use gristmill_wire::{Key, OBJECT_PREFIX};
 
-use crate::ServerError;
+use crate::{NodeObjects, ServerError};
 
 /// Folder of a target with the cache of attached buckets and web servers.
 pub(crate) const CACHE_FOLDER: &str = "outside-cache";
@@ -24,46 +26,78 @@ pub(crate) const KEY_FILE: &str = "cluster.key";
 /// Directory of the objects in the directory of a target.
 const OBJECTS: &str = "objects";
 
+/// Name of the file that says where the objects are, if they are not in the directory.
+const PLACE_FILE: &str = "objects.place";
+
 /// Names of objects that are listed at once.
 const LIST_PAGE: usize = 256;
 
 /// Opens the store, and removes objects that were not complete when the node last stopped: their clients have lost the
 /// connection.
 ///
-/// `tell` is called with the progress if the store must be recovered.
+/// `near`: addresses of the node, near which objects in Ceph shall lie. `tell` is called with the progress if the store
+/// must be recovered.
+///
+/// # Errors
+/// Returns an error if the store cannot be opened, and if the node kept its objects elsewhere before: parts of files
+/// would be missing.
 pub(crate) fn open(
     dir: &Path,
+    objects: &NodeObjects,
+    near: &[IpAddr],
     tell: &mut dyn FnMut(RecoveryProgress),
 ) -> Result<Arc<dyn ObjectStore>, ServerError> {
     let failed = |source| ServerError::Store { target: dir.to_owned(), source };
-    let store = LocalStore::open_with_progress(dir.join(OBJECTS), tell).map_err(failed)?;
+    check_place(dir, objects)?;
+    let store: Arc<dyn ObjectStore> = match objects {
+        NodeObjects::Directory => {
+            Arc::new(LocalStore::open_with_progress(dir.join(OBJECTS), tell).map_err(failed)?)
+        }
+        NodeObjects::Ceph(location) => {
+            let options = RadosOptions { near: near.to_owned(), ..RadosOptions::of_environment() };
+            let store = RadosStore::open(location, &options).map_err(failed)?;
+            write_atomic(&dir.join(PLACE_FILE), format!("{location}\n").as_bytes()).map_err(failed)?;
+            Arc::new(store)
+        }
+        NodeObjects::None => return Ok(Arc::new(EmptyStore)),
+    };
     let mut after: Option<ObjectId> = None;
     loop {
         let page = store.list(OBJECT_PREFIX, after.as_ref(), LIST_PAGE).map_err(failed)?;
         for id in &page {
             if store.stat(id).map_err(failed)?.state != ArrivalState::Closed {
-                remove(&store, id).map_err(failed)?;
+                remove(&*store, id).map_err(failed)?;
             }
         }
         match page.last() {
             Some(last) => after = Some(last.clone()),
-            None => return Ok(Arc::new(store)),
+            None => return Ok(store),
         }
     }
 }
 
-/// The store of a node that holds no files.
-///
-/// # Errors
-/// Returns an error if the target has objects: parts of files would be missing.
-pub(crate) fn without_store(dir: &Path) -> Result<Arc<dyn ObjectStore>, ServerError> {
-    if dir.join(OBJECTS).exists() {
-        return Err(ServerError::Usage(format!(
-            "{} has a store, maybe with parts of files; start the node without --without-store, or give an empty --target",
-            dir.display()
-        )));
+/// Checks that the node did not keep objects elsewhere before.
+fn check_place(dir: &Path, objects: &NodeObjects) -> Result<(), ServerError> {
+    let usage = |text: String| Err(ServerError::Usage(format!("{} {text}", dir.display())));
+    if *objects != NodeObjects::Directory && dir.join(OBJECTS).exists() {
+        let option = if *objects == NodeObjects::None { "--without-store" } else { "--objects" };
+        return usage(format!(
+            "has a store, maybe with parts of files; start the node without {option}, or give an empty --target"
+        ));
     }
-    Ok(Arc::new(EmptyStore))
+    let path = dir.join(PLACE_FILE);
+    let known = match std::fs::read_to_string(&path) {
+        Ok(text) => text.trim().to_owned(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(source) => return Err(ServerError::File { verb: "read", path, source }),
+    };
+    match objects {
+        NodeObjects::Ceph(location) if location.to_string() == known => Ok(()),
+        _ => usage(format!(
+            "keeps its objects in {known}, maybe with parts of files; start the node with --objects {known}, or give an \
+             empty --target"
+        )),
+    }
 }
 
 /// Removes an object, if there is one.

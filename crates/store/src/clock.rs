@@ -19,7 +19,8 @@ impl Clock for SystemClock {
 }
 
 /// Nanoseconds since 1970, limited to the range of an `i64`.
-pub(crate) fn to_nanos(time: SystemTime) -> i64 {
+#[must_use]
+pub fn to_nanos(time: SystemTime) -> i64 {
     match time.duration_since(UNIX_EPOCH) {
         Ok(after) => i64::try_from(after.as_nanos()).unwrap_or(i64::MAX),
         Err(before) => i64::try_from(before.duration().as_nanos()).map_or(i64::MIN, |nanos| -nanos),
@@ -27,7 +28,8 @@ pub(crate) fn to_nanos(time: SystemTime) -> i64 {
 }
 
 /// The inverse of [`to_nanos`].
-pub(crate) fn from_nanos(nanos: i64) -> SystemTime {
+#[must_use]
+pub fn from_nanos(nanos: i64) -> SystemTime {
     let distance = Duration::from_nanos(nanos.unsigned_abs());
     let time = if nanos < 0 { UNIX_EPOCH.checked_sub(distance) } else { UNIX_EPOCH.checked_add(distance) };
     time.unwrap_or(UNIX_EPOCH)

@@ -7,15 +7,26 @@ use crate::{MAX_INTERVALS, Result, StoreError};
 
 /// A set of bytes as ordered, disjoint, half-open intervals that do not touch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct IntervalSet(BTreeMap<u64, u64>);
+pub struct IntervalSet(BTreeMap<u64, u64>);
 
 impl IntervalSet {
-    pub(crate) fn len(&self) -> usize {
+    /// The number of intervals.
+    #[must_use]
+    pub fn len(&self) -> usize {
         self.0.len()
     }
 
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Refuses a change that would leave more than [`MAX_INTERVALS`]. `more`: the largest number that it can add.
-    pub(crate) fn check_change(&self, more: usize, change: impl FnOnce(&mut IntervalSet)) -> Result<()> {
+    ///
+    /// # Errors
+    /// The error is [`TooLarge`](StoreError::TooLarge).
+    pub fn check_change(&self, more: usize, change: impl FnOnce(&mut IntervalSet)) -> Result<()> {
         if self.len() + more <= MAX_INTERVALS {
             return Ok(());
         }
@@ -29,7 +40,7 @@ impl IntervalSet {
     }
 
     /// Adds `range`, and merges it with the intervals that it overlaps or touches.
-    pub(crate) fn insert(&mut self, range: Range<u64>) {
+    pub fn insert(&mut self, range: Range<u64>) {
         if range.is_empty() {
             return;
         }
@@ -45,7 +56,7 @@ impl IntervalSet {
     }
 
     /// Removes `range`, and splits intervals that continue beyond its ends.
-    pub(crate) fn remove(&mut self, range: Range<u64>) {
+    pub fn remove(&mut self, range: Range<u64>) {
         if range.is_empty() {
             return;
         }
@@ -63,7 +74,8 @@ impl IntervalSet {
     }
 
     /// Returns the first intervals within `range`, cut to it, in order, at most `limit`.
-    pub(crate) fn within(&self, range: Range<u64>, limit: usize) -> Vec<Range<u64>> {
+    #[must_use]
+    pub fn within(&self, range: Range<u64>, limit: usize) -> Vec<Range<u64>> {
         if range.is_empty() {
             return Vec::new();
         }
@@ -74,12 +86,14 @@ impl IntervalSet {
     }
 
     /// Encodes the intervals as pairs of start and end, each 8 bytes little-endian.
-    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
         self.0.iter().flat_map(|(s, e)| [s.to_le_bytes(), e.to_le_bytes()].concat()).collect()
     }
 
     /// The inverse of [`IntervalSet::to_bytes`], cut to `length`. Returns `None` if the bytes do not have that form.
-    pub(crate) fn from_bytes(bytes: &[u8], length: u64) -> Option<Self> {
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8], length: u64) -> Option<Self> {
         let (words, rest) = bytes.as_chunks::<8>();
         let (pairs, odd) = words.as_chunks::<2>();
         if !rest.is_empty() || !odd.is_empty() {

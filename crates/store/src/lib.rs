@@ -59,6 +59,7 @@ mod local;
 mod locks;
 mod memory;
 mod object_store;
+pub mod rules;
 #[cfg(feature = "suite")]
 pub mod suite;
 mod sums;

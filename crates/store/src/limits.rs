@@ -25,27 +25,42 @@ pub const MAX_INTERVALS: usize = 65_536;
 /// Longest lease of an object that is still arriving.
 pub const MAX_LEASE: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// Returns `offset + bytes`, the end of a write, if an object can be so long.
-pub(crate) fn write_end(offset: u64, bytes: usize) -> Result<u64> {
+/// Returns `offset + bytes`, the end of a write.
+///
+/// # Errors
+/// The error is [`TooLarge`](StoreError::TooLarge) if no object can be so long.
+pub fn write_end(offset: u64, bytes: usize) -> Result<u64> {
     let end = offset.checked_add(bytes as u64).filter(|&end| end <= MAX_OBJECT_BYTES);
     end.ok_or(StoreError::TooLarge { what: "the end of the write", limit: MAX_OBJECT_BYTES })
 }
 
-pub(crate) fn check_length(length: u64) -> Result<()> {
+/// Checks the length of an object.
+///
+/// # Errors
+/// The error is [`TooLarge`](StoreError::TooLarge) above [`MAX_OBJECT_BYTES`].
+pub fn check_length(length: u64) -> Result<()> {
     if length > MAX_OBJECT_BYTES {
         return Err(StoreError::TooLarge { what: "the length of the object", limit: MAX_OBJECT_BYTES });
     }
     Ok(())
 }
 
-pub(crate) fn check_lease(lease: Duration) -> Result<()> {
+/// Checks the time of a lease.
+///
+/// # Errors
+/// The error is [`TooLarge`](StoreError::TooLarge) above [`MAX_LEASE`].
+pub fn check_lease(lease: Duration) -> Result<()> {
     if lease > MAX_LEASE {
         return Err(StoreError::TooLarge { what: "the lease in seconds", limit: MAX_LEASE.as_secs() });
     }
     Ok(())
 }
 
-pub(crate) fn check_attribute_name(name: &str) -> Result<()> {
+/// Checks the name of an attribute.
+///
+/// # Errors
+/// The error is [`InvalidAttribute`](StoreError::InvalidAttribute) if it breaks a rule.
+pub fn check_attribute_name(name: &str) -> Result<()> {
     let why = if name.is_empty() {
         "it is empty"
     } else if name.len() > MAX_ATTRIBUTE_NAME_BYTES {
@@ -59,7 +74,11 @@ pub(crate) fn check_attribute_name(name: &str) -> Result<()> {
     Err(StoreError::InvalidAttribute { name: shown, why })
 }
 
-pub(crate) fn check_attribute_value(value: &[u8]) -> Result<()> {
+/// Checks the value of an attribute.
+///
+/// # Errors
+/// The error is [`TooLarge`](StoreError::TooLarge) above [`MAX_ATTRIBUTE_BYTES`].
+pub fn check_attribute_value(value: &[u8]) -> Result<()> {
     if value.len() > MAX_ATTRIBUTE_BYTES {
         let limit = MAX_ATTRIBUTE_BYTES as u64;
         return Err(StoreError::TooLarge { what: "the value of an attribute", limit });
@@ -69,7 +88,10 @@ pub(crate) fn check_attribute_value(value: &[u8]) -> Result<()> {
 
 /// Checks the number of `extents`, that an object can contain them, and that their total length is `bytes`.
 /// Returns the largest end, or 0 if every extent is empty.
-pub(crate) fn check_extents(extents: &[Extent], bytes: usize) -> Result<u64> {
+///
+/// # Errors
+/// The error is [`TooLarge`](StoreError::TooLarge) or [`Invalid`](StoreError::Invalid).
+pub fn check_extents(extents: &[Extent], bytes: usize) -> Result<u64> {
     if extents.len() > MAX_EXTENTS {
         return Err(StoreError::TooLarge { what: "the number of extents", limit: MAX_EXTENTS as u64 });
     }

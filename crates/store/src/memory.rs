@@ -10,6 +10,7 @@ use crate::limits::{
     check_attribute_name, check_attribute_value, check_extents, check_lease, check_length, write_end,
 };
 use crate::locks::{read, write};
+use crate::rules::check_version;
 use crate::{
     ArrivalState, AttributeChange, CasOutcome, Clock, CreateOptions, Extent, MAX_ATTRIBUTES, MAX_LIST_PAGE,
     MAX_WRITTEN_PAGE, ObjectId, ObjectStore, ReadOptions, Result, Stat, StoreError, SystemClock, Version,
@@ -114,12 +115,7 @@ impl Change<'_> {
 
 impl Object {
     fn check_version(&self, id: &ObjectId, if_version: Option<Version>) -> Result<()> {
-        match if_version {
-            Some(expected) if expected != self.version => {
-                Err(StoreError::Stale { id: id.clone(), expected, actual: self.version })
-            }
-            _ => Ok(()),
-        }
+        check_version(id, if_version, self.version)
     }
 
     fn stat(&self, now: SystemTime) -> Stat {

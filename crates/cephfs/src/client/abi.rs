@@ -78,30 +78,8 @@ pub(super) struct Address {
     pub bytes: [u8; 126],
 }
 
-/// Functions of the library, by their names.
-macro_rules! functions {
-    ($($name:ident($($argument:ty),*) -> $result:ty;)*) => {
-        /// The functions of the library that are used.
-        pub(super) struct Functions {
-            $(pub $name: unsafe extern "C" fn($($argument),*) -> $result,)*
-        }
-
-        impl Functions {
-            /// Looks up all functions.
-            ///
-            /// # Safety
-            /// The library must be libcephfs, whose functions have these types. It must stay loaded as long as the functions are used.
-            pub unsafe fn find(library: &libloading::Library) -> Result<Functions, libloading::Error> {
-                Ok(Functions {
-                    // SAFETY: the caller names the library whose header has these types.
-                    $($name: *unsafe { library.get(concat!(stringify!($name), "\0").as_bytes()) }?,)*
-                })
-            }
-        }
-    };
-}
-
-functions! {
+// The number is that of the library's interface, which all releases of Ceph since 2016 have.
+gristmill_ceph::c_library! { "libcephfs.so.2", Functions {
     ceph_create(*mut *mut CMount, *const c_char) -> c_int;
     ceph_conf_read_file(*mut CMount, *const c_char) -> c_int;
     ceph_conf_parse_env(*mut CMount, *const c_char) -> c_int;
@@ -130,7 +108,7 @@ functions! {
     ceph_get_pool_replication(*mut CMount, c_int) -> c_int;
     ceph_get_osd_addr(*mut CMount, c_int, *mut Address) -> c_int;
     ceph_get_osd_crush_location(*mut CMount, c_int, *mut c_char, usize) -> c_int;
-}
+}}
 
 #[cfg(test)]
 mod tests {

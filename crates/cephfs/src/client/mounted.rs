@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Pid, getpid};
 
-use super::abi::{ALL_ATTRIBUTES, Attributes, CFolder, CInode, CMount, COpen, Functions, Name};
-use super::{User, checked, library};
+use super::abi::{ALL_ATTRIBUTES, Attributes, CFolder, CInode, CMount, COpen, Functions, Name, functions};
+use super::{User, checked};
 
 /// Pause between two looks whether calls still run.
 const UNMOUNT_AGAIN: Duration = Duration::from_millis(1);
@@ -60,7 +60,7 @@ impl Mounted {
         file_system: Option<&CStr>,
         folder: &CStr,
     ) -> Result<Mounted, MountFailure> {
-        let functions = library::functions().map_err(MountFailure::NoLibrary)?;
+        let functions = functions().map_err(MountFailure::NoLibrary)?;
         let mut mount = null_mut();
         // SAFETY: the texts end with NUL, and the library writes one pointer.
         let created = unsafe { (functions.ceph_create)(&raw mut mount, id.as_ptr()) };

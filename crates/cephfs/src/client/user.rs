@@ -3,8 +3,8 @@
 use std::ffi::c_uint;
 use std::ptr::NonNull;
 
+use super::abi::functions;
 use super::abi::{CUser, Functions};
-use super::library::functions;
 
 /// A user with groups. The library checks the mode and the access control list of a file for this user.
 pub(crate) struct User {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use gristmill_client::Location;
-use gristmill_server::{ActivePriority, MountUsers, Objective, OutsideSources};
+use gristmill_server::{ActivePriority, MountUsers, Objective, OutsideSources, RadosLocation};
 use gristmill_transport::Address;
 
 use crate::args::files::ReachArgs;
@@ -71,6 +71,9 @@ pub struct ServeArgs {
     /// Hold no files of the cluster: fold files of attached trees only. The directory of --target then has no objects
     #[arg(long)]
     pub without_store: bool,
+    /// Keep objects in a pool of Ceph instead of the directory of --target: rados://POOL/NAME. Each node needs a NAME of its own
+    #[arg(long, value_name = "PLACE", conflicts_with = "without_store")]
+    pub objects: Option<RadosLocation>,
     /// Stop when standard input ends: for supervisors
     #[arg(long, hide = true)]
     pub supervised: bool,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gristmill_server::limits::MAX_BLOCKING_THREADS;
-use gristmill_server::{Node, NodeOptions};
+use gristmill_server::{Node, NodeObjects, NodeOptions};
 use gristmill_store::RecoveryProgress;
 use gristmill_transport::Address;
 use rustix::fs::Mode;
@@ -140,7 +140,11 @@ fn options(args: &ServeArgs) -> Result<NodeOptions, CliError> {
         outside_cache: shared.outside_cache.map(|size| size.0),
         mount_users: shared.mount_users.clone(),
         locate: shared.locate.clone(),
-        holds_files: !args.without_store,
+        objects: match (&args.objects, args.without_store) {
+            (Some(location), _) => NodeObjects::Ceph(location.clone()),
+            (None, true) => NodeObjects::None,
+            (None, false) => NodeObjects::Directory,
+        },
         statistics: !shared.no_statistics,
         handed: None,
         recovery: None,
