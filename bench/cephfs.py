@@ -1,6 +1,7 @@
-"""The sum of a file of CephFS, in one process and on storage nodes, against a loop over its objects.
+"""The sum of a file of CephFS, and of a file that storage nodes keep in a pool, against a loop over the objects.
 
-The loop (librados.py) reads the same objects and throws them away. It connects before the measurement. The times of the sums are those of
+The loop (librados.py) reads the same objects and throws them away. A file of CephFS is summed in one process and on two nodes, the other one
+on the nodes that have it. It connects before the measurement. The times of the sums are those of
 the request, from its report. Two storage daemons and the nodes share this machine. The daemons keep the objects in memory, or with
 BlueStore in files. The program starts Ceph itself, if its programs are installed (scripts/ceph).
 """
@@ -22,16 +23,21 @@ STORES = {"memstore": "daemons keep objects in memory", "bluestore": "daemons ke
 POOL, NAME = "cephfs_data", "normal.f64"
 GOAL = 1.0
 LOOP, HERE, NODES = "loop of librados", "sum in one process", "sum on 2 storage nodes"
+OWN_LOOP, OWN = "loop over objects of nodes", "sum on 2 nodes with objects in Ceph"
+#: Where the nodes keep their objects.
+NODE_POOL, STORE = "gristmill", "bench"
+#: Records, locks: what objects of nodes have beside the bytes of the file, at most.
+BESIDE = 1 << 16
 CLUSTER = ROOT / "tests/ceph_cluster.py"
 #: Set for the program inside the cluster that it started.
 INSIDE = "GRISTMILL_BENCH_OWN_CEPH"
 
 
-def loop(size):
+def loop(size, pool=POOL, *namespaces):
     """Reads all objects of the pool once."""
-    words = [sys.executable, Path(__file__).with_name("librados.py"), POOL]
+    words = [sys.executable, Path(__file__).with_name("librados.py"), pool, *namespaces]
     done = json.loads(subprocess.run(list(map(str, words)), capture_output=True, check=True).stdout)
-    pairs.require(done["bytes"] == size, "the bytes of the objects")
+    pairs.require(size <= done["bytes"] <= size + BESIDE * len(namespaces), "the bytes of the objects")
     return done["seconds"]
 
 
@@ -41,13 +47,20 @@ def measure(options, size):
     local()
     url = f"cephfs:///{NAME}"
     sides = {LOOP: lambda: loop(size), HERE: sum_request(options.gristmill, url, local.sum)}
-    with Nodes(options.gristmill, options.data, 2, options=("--admin", "anonymous")) as nodes:
+    own = ("--objects", f"rados://{NODE_POOL}/{STORE}")
+    with (
+        Nodes(options.gristmill, options.data, 2, options=("--admin", "anonymous")) as nodes,
+        Nodes(options.gristmill, options.data, 2, options=own) as owners,
+    ):
+        output_of(options.gristmill, "put", data.make(options.data, "normal", size), f"grist://{owners.address}/{NAME}")
+        sides[OWN_LOOP] = lambda: loop(size, NODE_POOL, *(f"{STORE}.node{number}" for number in range(2)))
+        sides[OWN] = sum_request(options.gristmill, f"grist://{owners.address}/{NAME}", local.sum)
         entry = f"grist://{nodes.address}"
         output_of(options.gristmill, "attach", "cephfs:///", f"{entry}/ceph")
         sides[NODES] = sum_request(options.gristmill, f"{entry}/ceph/{NAME}", local.sum)
         times = pairs.rounds(sides, options.rounds)
-    ratios = [pairs.ratio(times, HERE, LOOP, GOAL), pairs.ratio(times, NODES, LOOP, GOAL)]
-    title = f"Sum of {data.size_name(size)} of f64 on CephFS, {STORES[options.store]}"
+    ratios = [pairs.ratio(times, HERE, LOOP, GOAL), pairs.ratio(times, NODES, LOOP, GOAL), pairs.ratio(times, OWN, OWN_LOOP, GOAL)]
+    title = f"Sum of {data.size_name(size)} of f64 in Ceph, {STORES[options.store]}"
     pairs.report(f"cephfs_{options.store}", title, options, times, dict.fromkeys(sides, size), ratios, "times of requests, without connecting")
 
 

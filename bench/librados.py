@@ -1,6 +1,6 @@
 """Reads all objects of a pool of Ceph, several at once, and throws their bytes away. It does what a loop in C would do.
 
-    python bench/librados.py POOL
+    python bench/librados.py POOL [NAMESPACE ...]
 
 The cluster and the user are those of the environment (CEPH_CONF, CEPH_ARGS). It prints the bytes and the seconds.
 """
@@ -35,6 +35,10 @@ class Rados:
         if returned < 0:
             raise SystemExit(f"{name}: {os.strerror(-returned)}")
         return returned
+
+    def enter(self, namespace):
+        """Looks at the objects of a namespace from now on."""
+        self.library.rados_ioctx_set_namespace(self.io, namespace.encode())
 
     def names(self):
         """The names of all objects."""
@@ -73,11 +77,19 @@ class Rados:
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("pool")
-    rados = Rados(parser.parse_args().pool)
-    names = rados.names()
+    parser.add_argument("namespace", nargs="*", default=[""])
+    options = parser.parse_args()
+    rados = Rados(options.pool)
+    names = {}
+    for namespace in options.namespace:
+        rados.enter(namespace)
+        names[namespace] = rados.names()
     buffers = deque(ctypes.create_string_buffer(OBJECT) for _ in range(AT_ONCE))
     begun = time.perf_counter()
-    total = rados.read(names, buffers)
+    total = 0
+    for namespace, found in names.items():
+        rados.enter(namespace)
+        total += rados.read(found, buffers)
     print(json.dumps({"bytes": total, "seconds": time.perf_counter() - begun}))
     rados.library.rados_shutdown(rados.cluster)
 

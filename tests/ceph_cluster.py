@@ -3,7 +3,7 @@ their own.
 
     python tests/ceph_cluster.py [--store STORE] [--put FILE=PATH] -- COMMAND
 
-runs a command beside a file system, which the environment names to it.
+runs a command beside a file system and a pool, whose cluster the environment names to it.
 """
 
 import argparse
@@ -107,6 +107,12 @@ RIGHTS = {
     "client.rgw": {"mon": "allow rw", "osd": "allow rwx"},
     # The least that a node needs to keep its objects in a pool.
     "client.node": {"mon": "allow profile simple-rados-client-with-blocklist", "osd": "allow rwx pool=gristmill"},
+    # A node that does both: it keeps its objects in a pool, and reads files.
+    "client.both": {
+        "mon": "allow r, allow profile simple-rados-client-with-blocklist",
+        "mds": "allow r",
+        "osd": "allow rwx pool=gristmill, allow r tag cephfs data=cephfs",
+    },
     # The least that a node needs to read files.
     "client.reader": {"mon": "allow r", "mds": "allow r", "osd": "allow r tag cephfs data=cephfs"},
 }
@@ -224,6 +230,13 @@ class Cluster:
     def ceph(self, *words) -> str:
         """The output of a command of the administrator."""
         return self._tool(*self._ceph, *words)
+
+    def make_node_pool(self):
+        """Makes the pool for the objects of storage nodes."""
+        # What is placed while daemons join lies elsewhere afterwards.
+        all_up = lambda: json.loads(self.ceph("osd", "stat", "--format", "json"))["num_up_osds"] == len(self.osds)
+        until(all_up, "all daemons are up", STARTING)
+        self.ceph("osd", "pool", "create", NODE_POOL)
 
     def fill(self, ratio):
         """Has daemons be full when they use this part of their disks."""
@@ -343,10 +356,7 @@ class Rados(Cluster):
     """A cluster with a pool for the objects of storage nodes."""
 
     def _start_more(self):
-        # What is placed while daemons join lies elsewhere afterwards.
-        all_up = lambda: json.loads(self.ceph("osd", "stat", "--format", "json"))["num_up_osds"] == len(self.osds)
-        until(all_up, "all daemons are up", STARTING)
-        self.ceph("osd", "pool", "create", NODE_POOL)
+        self.make_node_pool()
         self.env = {"CEPH_CONF": str(self.config), "CEPH_ARGS": "--id node"}
 
     def names(self, name) -> list:
@@ -454,7 +464,7 @@ class CephFs(Cluster):
 
 
 def main():
-    """Runs a command beside a new file system."""
+    """Runs a command beside a new file system, and a pool for the objects of storage nodes."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--store", choices=("memstore", "bluestore"), default="memstore", help="where daemons keep objects (default: %(default)s)")
     parser.add_argument("--put", metavar="FILE=PATH", help="a file of this machine, and its path there")
@@ -468,6 +478,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         ceph = CephFs(Path(folder), options.store)
         try:
+            ceph.make_node_pool()
+            ceph.env["CEPH_ARGS"] = "--id both"
             if options.put:
                 ceph.put_file(Path(source), path)
             command = subprocess.Popen(options.command, env={**os.environ, **ceph.env})

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import ceph_cluster
 import pytest
-from cluster import Nodes, until
+from cluster import Nodes, Up, until
 
 pytestmark = pytest.mark.ceph
 
@@ -148,6 +148,15 @@ def test_a_node_keeps_its_place(ceph, nodes, grist, tmp_path):
     assert "without --objects" in said
     nodes.start(1)
     assert nodes.get(NAME) == b"1" * 1000
+
+
+def test_up_gives_each_node_a_name(ceph, clusters, numbers):
+    up = clusters(Up, nodes=NODES, args=("--objects", f"rados://{ceph_cluster.NODE_POOL}/up"), env=ceph.env)
+    path = up.put(NAME, numbers.tobytes())
+    up.restart()
+    assert up.grist.ask("sum", path, "--type", "f64")["sum"] == math.fsum(numbers)
+    assert all(ceph.names(f"up.node{number}")[-1] == "store" for number in range(NODES))
+    assert not up.objects()
 
 
 def test_what_is_wrong_is_told(ceph, grist, tmp_path):

@@ -39,6 +39,9 @@ pub struct UpArgs {
     /// Start the nodes in the background, and return when they are ready; their messages go to up.log in --dir
     #[arg(long)]
     pub wait: bool,
+    /// Keep objects in a pool of Ceph: rados://POOL/NAME. Node number K has the name NAME.nodeK there
+    #[arg(long, value_name = "PLACE")]
+    pub objects: Option<RadosLocation>,
     #[command(flatten)]
     pub shared: NodeArgs,
 }

@@ -15,6 +15,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use gristmill_runtime::whole_cores;
+use gristmill_server::RadosLocation;
 use gristmill_transport::Address;
 
 use crate::SELF_COMMAND;
@@ -42,6 +43,8 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 struct SupervisedNode {
     number: u32,
     target: PathBuf,
+    /// Where it keeps its objects, if that is not the directory of the target.
+    objects: Option<RadosLocation>,
     /// The address that the node listens on. The socket stays open here while the node is started again: grants name
     /// its port, and nobody else may take it.
     listen: String,
@@ -85,6 +88,10 @@ pub fn up(args: &UpArgs, words: &[OsString]) -> Result<ExitCode, CliError> {
         .map(|(number, (socket, port))| SupervisedNode {
             number,
             target: node_directories::target(&args.dir, number),
+            objects: args
+                .objects
+                .as_ref()
+                .map(|place| RadosLocation { name: format!("{}.node{number}", place.name), ..place.clone() }),
             listen: Address::Tcp { host: host.clone(), port }.to_string(),
             socket,
             child: None,
@@ -200,6 +207,9 @@ impl SupervisedNode {
         let (program, mut command) = self_command()?;
         command.arg("serve").arg("--supervised");
         command.arg("--target").arg(&self.target).arg("--listen").arg(&self.listen);
+        if let Some(objects) = &self.objects {
+            command.arg("--objects").arg(objects.to_string());
+        }
         match entry {
             Some((address, key)) => {
                 command.arg("--join").arg(address).arg("--key").arg(key);
