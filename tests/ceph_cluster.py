@@ -107,6 +107,14 @@ RIGHTS = {
     "client.rgw": {"mon": "allow rw", "osd": "allow rwx"},
     # The least that a node needs to keep its objects in a pool.
     "client.node": {"mon": "allow profile simple-rados-client-with-blocklist", "osd": "allow rwx pool=gristmill"},
+    # Writes no piece of an object but the first one, in a store that was just made: a test of writes that fail in the middle.
+    "client.first": {
+        "mon": "allow profile simple-rados-client-with-blocklist",
+        "osd": ", ".join(
+            ["allow r pool=gristmill"]
+            + [f"allow rwx pool=gristmill object_prefix {prefix}" for prefix in ("store", "h.", "p.log.10000000000.0")]
+        ),
+    },
     # A node that does both: it keeps its objects in a pool, and reads files.
     "client.both": {
         "mon": "allow r, allow profile simple-rados-client-with-blocklist",
@@ -237,6 +245,13 @@ class Cluster:
         all_up = lambda: json.loads(self.ceph("osd", "stat", "--format", "json"))["num_up_osds"] == len(self.osds)
         until(all_up, "all daemons are up", STARTING)
         self.ceph("osd", "pool", "create", NODE_POOL)
+
+    def make_coded_pool(self, name):
+        """Makes a pool of which any two of three pieces of each object are enough."""
+        self.ceph("osd", "erasure-code-profile", "set", "two", "k=2", "m=1", "crush-failure-domain=osd")
+        self.ceph("osd", "pool", "create", name, "8", "8", "erasure", "two")
+        self.ceph("osd", "pool", "set", name, "allow_ec_overwrites", "true")
+        self.ceph("osd", "pool", "set", name, "min_size", "2")
 
     def fill(self, ratio):
         """Has daemons be full when they use this part of their disks."""

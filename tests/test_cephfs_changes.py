@@ -198,10 +198,7 @@ def test_reads_wait_for_a_cluster_that_pauses(ceph, up, stored, numbers):
 
 def test_an_erasure_coded_pool(ceph, up, numbers):
     """A file of which any two of three pieces of each object are enough."""
-    ceph.ceph("osd", "erasure-code-profile", "set", "two", "k=2", "m=1", "crush-failure-domain=osd")
-    ceph.ceph("osd", "pool", "create", "pieces", "8", "8", "erasure", "two")
-    ceph.ceph("osd", "pool", "set", "pieces", "allow_ec_overwrites", "true")
-    ceph.ceph("osd", "pool", "set", "pieces", "min_size", "2")
+    ceph.make_coded_pool("pieces")
     ceph.ceph("fs", "add_data_pool", "cephfs", "pieces")
     ceph.put("pieces/x.f64", numbers.tobytes(), layout=(MIB, 2, 2 * MIB, "pieces"))
     urls = (ceph.url("pieces/x.f64"), up.url("/t/pieces/x.f64"))

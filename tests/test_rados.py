@@ -121,6 +121,9 @@ def test_a_full_pool_refuses_files_and_can_be_emptied(ceph, nodes, numbers):
         until(ceph.is_full, "the pool is full", ceph_cluster.STARTING)
         refused = nodes.grist("put", source, nodes.url("/more"))
         assert refused.returncode == 1 and b"space" in refused.stderr, refused.stderr
+        # A node takes its lock in a full pool, too.
+        nodes.kill(1)
+        nodes.start(1)
         assert nodes.grist.ask("sum", path, "--type", "f64")["sum"] == math.fsum(numbers)
         nodes.grist.ok("rm", path)
         until(lambda: not any(pieces(ceph, nodes).values()), "the pieces are gone")
@@ -164,6 +167,8 @@ def test_what_is_wrong_is_told(ceph, grist, tmp_path):
     for place in ("rados://gristmill", "rados:///x", "rados://a/b/c", "/tmp/x", "rados://a/b c"):
         assert "give rados://POOL/NAME" in grist.refuses(2, *start, place, env=ceph.env)
     assert "there is no pool nowhere" in grist.refuses(1, *start, "rados://nowhere/x", env=ceph.env)
+    ceph.make_coded_pool("coded")
+    assert "use a replicated pool" in grist.refuses(1, *start, "rados://coded/x", env={**ceph.env, "CEPH_ARGS": "--id admin"})
     weak = {**ceph.env, "CEPH_ARGS": "--id reader"}
     assert "osd: allow rwx" in grist.refuses(1, *start, "rados://gristmill/x", env=weak)
     nobody = {**ceph.env, "CEPH_ARGS": "--id nobody"}

@@ -1,4 +1,4 @@
-//! What the client libraries of Ceph have in common: which cluster, as which of its users, and how a library is loaded.
+//! The parts that both client libraries of Ceph need: the choice of the cluster and of its user, and the loading of a library.
 //!
 //! The crates `cephfs` and `rados` use it. [`ClusterUser`] reads the environment as the tools of Ceph do. [`c_library!`] declares functions
 //! of a library that is loaded when one of them is needed first, so that programs run without it.

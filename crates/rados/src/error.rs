@@ -12,7 +12,7 @@ use crate::{ANSWER_PATIENCE, MONITOR_PATIENCE, RadosLocation};
 /// The error number with which Ceph refuses a client that was shut out (`EBLOCKLISTED`).
 pub(crate) const SHUT_OUT: Errno = Errno::SHUTDOWN;
 
-/// What a process that no longer has the store is told.
+/// The message for a process that has lost the store.
 pub(crate) const TAKEN_OVER: &str =
     "another process took over the store, because this one did not renew its lock; restart one of them only";
 
@@ -33,6 +33,10 @@ pub(crate) fn explain(op: &'static str, name: String, errno: Errno) -> StoreErro
                 "the storage daemons did not answer within {ANSWER_PATIENCE} s (see 'ceph health detail')"
             );
             StoreError::Io { op, path, source: other(&why) }
+        }
+        Errno::OPNOTSUPP => {
+            let why = "the pool does not support it; use a replicated pool, because pools with erasure codes have no entries";
+            StoreError::Io { op, path, source: other(why) }
         }
         SHUT_OUT => StoreError::Io { op, path, source: other(TAKEN_OVER) },
         errno => StoreError::Io { op, path, source: errno.into() },

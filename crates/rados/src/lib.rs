@@ -18,7 +18,7 @@
 //! entries.
 //!
 //! # Rules
-//! - One process has a store. It renews a lock. Who opens a store that was not closed has Ceph shut out the former process first.
+//! - One process has a store. It renews a lock. A process that opens a store which was not closed has Ceph shut out the former process first.
 //! - A change is on the disks of all copies when Ceph answers. A flush writes the record, so bytes, length and attributes become durable
 //!   together. The mark in the record says whether bytes may be newer than it.
 //! - Bytes that were written and are missing are an error, never zeros. Ceph compares bytes with their checksums (BlueStore); this crate has
@@ -49,10 +49,11 @@
 //! ```
 //!
 //! # Where things are
-//! `client` has the functions of the library, and all `unsafe` code. `store.rs` is the trait, `object.rs` one object and `object/change.rs` its
+//! `client` has the functions of the library, and all `unsafe` code. `store.rs` is the trait, `access.rs` what all objects use, `object.rs` one object and `object/change.rs` its
 //! changes, `record.rs` what a head holds, `piece.rs` the names. `owner.rs` has the lock, `opening.rs` recovery, and `placement.rs` decides where
 //! pieces lie.
 
+mod access;
 mod client;
 mod error;
 mod hash;

@@ -4,26 +4,29 @@ use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::time::Duration;
 
-use gristmill_store::rules::{IntervalSet, check_version};
+use gristmill_store::rules::{IntervalSet, check_version, from_nanos, stat_at};
 use gristmill_store::{AttributeChange, Clock, Extent, ObjectId, Result, Stat, StoreError, Version};
 use rustix::io::Errno;
 
+use crate::access::Access;
 use crate::client::{Action, Reading};
 use crate::piece::{PIECE_BYTES, c_name, head, piece, split};
 use crate::record::Record;
-use crate::store::{Access, stat_of};
 
 mod change;
 mod heads;
 
-pub(crate) use change::OneObject;
+pub(crate) use change::ObjectChange;
 pub(crate) use heads::read_heads;
 
 /// The state of an object.
 pub(crate) struct Object {
     record: Record,
-    /// Whether the stored record says that the object may have changed, and does not say how.
-    changed: bool,
+    /// Whether the stored record is older than this one.
+    unflushed: bool,
+    /// Whether the stored record certainly has the mark of a change. It has not while a record without the mark may still arrive, because Ceph did
+    /// not answer in time.
+    marked: bool,
     /// Whether pieces may have bytes after the end of the object, or pieces after it exist.
     has_tail: bool,
     /// The names of the attributes, if they were needed.
@@ -35,7 +38,9 @@ impl Object {
     pub fn load(access: &Access, id: &ObjectId) -> Result<Object> {
         let mut heads = read_heads(access, std::slice::from_ref(id))?;
         match heads.pop().flatten() {
-            Some((record, changed)) => Ok(Object { record, changed, has_tail: false, attributes: None }),
+            Some((record, marked)) => {
+                Ok(Object { record, unflushed: marked, marked, has_tail: false, attributes: None })
+            }
             None => Err(damaged_head(access, id)),
         }
     }
@@ -65,13 +70,13 @@ impl Object {
             access.pool.change(&head(id), actions.collect())
         };
         let made = match make() {
-            // A creation that Ceph did not answer in time has happened all the same.
+            // Nobody has an object of this name. An earlier creation, which Ceph did not answer in time, was made nevertheless.
             Err(Errno::EXIST) => access.pool.change(&head(id), vec![Action::Remove]).and_then(|()| make()),
             made => made,
         };
         made.map_err(access.failed("create", id))?;
         let attributes = attributes.iter().map(|(name, _)| (*name).to_owned()).collect();
-        Ok(Object { record, changed: false, has_tail: false, attributes: Some(attributes) })
+        Ok(Object { record, unflushed: false, marked: false, has_tail: false, attributes: Some(attributes) })
     }
 
     pub fn length(&self) -> u64 {
@@ -86,8 +91,8 @@ impl Object {
         &self.record.written
     }
 
-    pub fn is_changed(&self) -> bool {
-        self.changed
+    pub fn is_unflushed(&self) -> bool {
+        self.unflushed
     }
 
     pub fn check_version(&self, id: &ObjectId, expected: Option<Version>) -> Result<()> {
@@ -95,7 +100,8 @@ impl Object {
     }
 
     pub fn stat(&self, clock: &dyn Clock) -> Stat {
-        stat_of(&self.record, clock)
+        let Record { length, version, modified, lease, .. } = self.record;
+        stat_at(length, version, from_nanos(modified), lease.map(from_nanos), clock.now())
     }
 
     /// Reads extents that lie within the object, one after the other, into a buffer of their length.

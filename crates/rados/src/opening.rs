@@ -1,16 +1,16 @@
-//! What is found when a store is opened, and what is removed then.
+//! Opening a store: lists its objects, recovers those that were being changed, and removes pieces that no object names.
 
 use std::collections::{BTreeSet, HashMap};
 
 use gristmill_store::{ObjectId, Result};
 use rustix::io::Errno;
 
+use crate::access::Access;
 use crate::client::{Action, Change};
 use crate::error::explain;
 use crate::object::read_heads;
 use crate::piece::{Named, PIECE_BYTES, c_name, head, parse, piece, pieces_of};
 use crate::record::Record;
-use crate::store::Access;
 
 /// Heads that are read at once.
 const HEADS_AT_ONCE: usize = 256;

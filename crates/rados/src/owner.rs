@@ -1,9 +1,11 @@
 //! One process has the store.
 //!
-//! It holds a lock of Ceph on the object [`STORE`] and renews it. Who opens the store after a process that did not give it back has Ceph
-//! refuse everything of that process first. So what a lost process had under way cannot arrive later.
+//! It holds a lock of Ceph on the object [`STORE`] and renews it. An attribute of the object names the process. A process that opens a store
+//! which was not closed has Ceph refuse everything of the former process first, and then writes its own name there. So what a lost process had
+//! under way cannot arrive later. A lock that ended, because Ceph did not answer for some time, is taken again as long as the name is still
+//! there: then nobody opened the store meanwhile.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +18,7 @@ use rustix::io::Errno;
 
 use crate::RadosLocation;
 use crate::client::{Action, Pool};
-use crate::error::explain;
+use crate::error::{SHUT_OUT, explain};
 use crate::piece::{STORE, c_name};
 
 /// Time after which the lock of a process that does not renew it ends.
@@ -39,6 +41,9 @@ const FORM: &str = "form";
 const OPENED: &str = "opened";
 const OWNER: &str = "owner";
 
+/// Most times that a store is opened, so that versions stay below 2^62.
+const MAX_OPENED: u64 = 1 << 22;
+
 /// The form of the store that this program reads and writes.
 const PRESENT_FORM: &[u8] = b"1";
 
@@ -47,8 +52,8 @@ pub(crate) struct Ownership {
     pool: Arc<Pool>,
     cookie: CString,
     lost: Arc<AtomicBool>,
-    stop: Option<Sender<()>>,
-    keeper: Option<JoinHandle<()>>,
+    /// The thread that renews the lock, and what stops it.
+    keeper: Option<(Sender<()>, JoinHandle<()>)>,
     /// How often the store was opened, with this time.
     pub opened: u64,
 }
@@ -63,53 +68,42 @@ impl Ownership {
         let store = c_name(STORE.to_owned());
         let cookie = c_name(format!("{:032x}", fastrand::u128(..)));
         let owner = || read_attribute(&pool, &store, OWNER).map_err(failed("read"));
+        let locked = || StoreError::Locked { dir: location.to_string().into() };
         let began = Instant::now();
         loop {
-            match pool.lock(&store, &cookie, LOCK_TIME, false) {
+            match pool.lock(&store, &cookie, LOCK_TIME) {
                 Ok(()) => break,
                 Err(Errno::BUSY) => {}
                 Err(errno) => return Err(failed("lock")(errno)),
             }
-            match Process::alive(&owner()?) {
-                // Nobody renews its lock any more.
+            let noted = owner()?;
+            match Process::alive(&noted) {
+                Some(true) => return Err(locked()),
+                // Nobody renews the lock of a process that ended. Another one may have the lock by now, and has not written its name yet.
                 Some(false) => {
-                    if let Some(locker) = pool.locker(&store).map_err(failed("read the lock of"))? {
+                    let locker = pool.locker(&store).map_err(failed("read the lock of"))?;
+                    if let Some(locker) = locker.filter(|locker| Process::had_cookie(&noted, &locker.cookie))
+                    {
                         match pool.break_lock(&store, &locker) {
                             Ok(()) | Err(Errno::NOENT) => continue,
                             Err(errno) => return Err(failed("take the lock of")(errno)),
                         }
                     }
                 }
-                None if began.elapsed() < LOCK_PATIENCE => {}
-                Some(true) | None => {
-                    return Err(StoreError::Locked { dir: location.to_string().into() });
-                }
+                None => {}
+            }
+            if began.elapsed() > LOCK_PATIENCE {
+                return Err(locked());
             }
             std::thread::sleep(LOCK_AGAIN);
         }
-        let (lost, (stop, stopped)) = (Arc::new(AtomicBool::new(false)), channel());
-        let keep = {
-            let (pool, store, cookie, lost) = (pool.clone(), store.clone(), cookie.clone(), lost.clone());
-            move || {
-                while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(RENEWED) {
-                    // Another failure may pass. Whoever takes the store meanwhile shuts this process out.
-                    if let Err(Errno::NOENT | Errno::BUSY | Errno::SHUTDOWN) =
-                        pool.lock(&store, &cookie, LOCK_TIME, true)
-                    {
-                        lost.store(true, Ordering::SeqCst);
-                        return;
-                    }
-                }
-            }
+        let mut ownership = Ownership {
+            pool: pool.clone(),
+            cookie,
+            lost: Arc::new(AtomicBool::new(false)),
+            keeper: None,
+            opened: 0,
         };
-        let keeper = Builder::new().name("rados lock".into()).spawn(keep);
-        let keeper = keeper.map_err(|source| StoreError::Io {
-            op: "start a thread for",
-            path: location.to_string().into(),
-            source,
-        })?;
-        let mut ownership =
-            Ownership { pool: pool.clone(), cookie, lost, stop: Some(stop), keeper: Some(keeper), opened: 0 };
         // From here on dropping gives the lock back.
         let form = read_attribute(&pool, &store, FORM).map_err(failed("read"))?;
         if !form.is_empty() && form != PRESENT_FORM {
@@ -131,11 +125,11 @@ impl Ownership {
                 errno => failed("shut out the former owner of")(errno),
             })?;
         }
-        let opened = read_attribute(&pool, &store, OPENED).map_err(failed("read"))?;
-        let opened = std::str::from_utf8(&opened).ok().filter(|text| !text.is_empty()).map(str::parse::<u64>);
-        ownership.opened = match opened {
+        let before = read_attribute(&pool, &store, OPENED).map_err(failed("read"))?;
+        let opened = std::str::from_utf8(&before).ok().filter(|text| !text.is_empty()).map(str::parse::<u64>);
+        let opened = match opened {
             None if form.is_empty() => 1,
-            Some(Ok(opened)) => opened + 1,
+            Some(Ok(opened)) if opened < MAX_OPENED => opened + 1,
             _ => {
                 return Err(StoreError::Damaged {
                     what: format!("{location} does not say how often it was opened"),
@@ -143,17 +137,58 @@ impl Ownership {
                 });
             }
         };
-        let own = Process::this(&pool.addresses().map_err(failed("find the address of"))?);
-        ownership
-            .note(&[(FORM, PRESENT_FORM), (OPENED, ownership.opened.to_string().as_bytes()), (OWNER, &own)])
-            .map_err(failed("note the owner of"))?;
+        let addresses = pool.addresses().map_err(failed("find the address of"))?;
+        let own = Process::this(&addresses, &ownership.cookie);
+        // If this process was halted until its lock ended, another one has opened the store.
+        let noted = ownership.note(
+            Some(&before),
+            &[(FORM, PRESENT_FORM), (OPENED, opened.to_string().as_bytes()), (OWNER, &own)],
+        );
+        match noted {
+            Err(Errno::CANCELED) => return Err(locked()),
+            noted => noted.map_err(failed("note the owner of"))?,
+        }
+        ownership.opened = opened;
+        ownership.keeper = Some(ownership.keep(own).map_err(|source| StoreError::Io {
+            op: "start a thread for",
+            path: location.to_string().into(),
+            source,
+        })?);
         Ok(ownership)
     }
 
-    fn note(&self, attributes: &[(&str, &[u8])]) -> std::result::Result<(), Errno> {
+    /// Starts the thread that renews the lock.
+    fn keep(&self, own: Vec<u8>) -> std::io::Result<(Sender<()>, JoinHandle<()>)> {
+        let (stop, stopped) = channel();
+        let (pool, cookie, lost) = (self.pool.clone(), self.cookie.clone(), self.lost.clone());
+        let keep = move || {
+            let store = c_name(STORE.to_owned());
+            while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(RENEWED) {
+                let renewed = pool.lock(&store, &cookie, LOCK_TIME);
+                let is_lost = match renewed.and_then(|()| read_attribute(&pool, &store, OWNER)) {
+                    Ok(owner) => owner != own,
+                    // Another failure may pass. Whoever takes the store meanwhile shuts this process out.
+                    Err(errno) => matches!(errno, Errno::BUSY | SHUT_OUT),
+                };
+                if is_lost {
+                    lost.store(true, Ordering::SeqCst);
+                    return;
+                }
+            }
+        };
+        Ok((stop, Builder::new().name("rados lock".into()).spawn(keep)?))
+    }
+
+    /// Sets attributes of the object of the store. `opened`: the number that it must still have.
+    fn note(&self, opened: Option<&[u8]>, attributes: &[(&str, &[u8])]) -> std::result::Result<(), Errno> {
+        let name_of_number = c_name(OPENED.to_owned());
         let names: Vec<_> = attributes.iter().map(|(name, _)| c_name((*name).to_owned())).collect();
-        let actions =
+        let guard = opened.map(|value| Action::MustHave { name: &name_of_number, value });
+        let set =
             attributes.iter().zip(&names).map(|((_, value), name)| Action::SetAttribute { name, value });
+        // A pool that has no entries refuses it here, and not with the first object.
+        let entry = Action::Entry { key: FORM, value: Some(PRESENT_FORM) };
+        let actions = guard.into_iter().chain(set).chain([entry]);
         self.pool.change_in_full_pool(&c_name(STORE.to_owned()), actions.collect())
     }
 
@@ -165,8 +200,8 @@ impl Ownership {
 
 impl Drop for Ownership {
     fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(keeper) = self.keeper.take() {
+        if let Some((stop, keeper)) = self.keeper.take() {
+            drop(stop);
             // A panic of the thread has nothing to say here.
             let _ = keeper.join();
         }
@@ -174,7 +209,7 @@ impl Drop for Ownership {
             return;
         }
         // If this fails, the next process finds out by itself that this one is gone.
-        if self.opened > 0 && self.note(&[(OWNER, b"")]).is_err() {
+        if self.opened > 0 && self.note(None, &[(OWNER, b"")]).is_err() {
             return;
         }
         let _ = self.pool.unlock(&c_name(STORE.to_owned()), &self.cookie);
@@ -187,20 +222,26 @@ fn read_attribute(pool: &Pool, name: &CString, attribute: &str) -> std::result::
 }
 
 /// A process, as the attribute [`OWNER`] names it: the addresses of its connection, then the machine, the processes that it sees, its
-/// number and the time when it began, a line each.
+/// number, the time when it began, and the cookie of its lock, a line each.
 struct Process;
 
 impl Process {
     /// This process.
-    fn this(addresses: &CString) -> Vec<u8> {
+    fn this(addresses: &CStr, cookie: &CStr) -> Vec<u8> {
         let pid = std::process::id();
         let (machine, began) = (machine().unwrap_or_default(), began(pid).unwrap_or_default());
-        format!("{}\n{machine}\n{pid}\n{began}\n", addresses.to_string_lossy()).into_bytes()
+        let (addresses, cookie) = (addresses.to_string_lossy(), cookie.to_string_lossy());
+        format!("{addresses}\n{machine}\n{pid}\n{began}\n{cookie}\n").into_bytes()
     }
 
     fn addresses(owner: &[u8]) -> Option<CString> {
         let first = owner.split(|byte| *byte == b'\n').next().filter(|first| !first.is_empty())?;
         CString::new(first).ok()
+    }
+
+    /// Whether the process took its lock with this cookie.
+    fn had_cookie(owner: &[u8], cookie: &CStr) -> bool {
+        owner.split(|byte| *byte == b'\n').nth(4) == Some(cookie.to_bytes())
     }
 
     /// Whether the process still runs. `None` if that cannot be seen from here.
@@ -233,7 +274,8 @@ mod tests {
     #[test]
     fn a_process_is_known_to_be_alive_or_not() {
         let addresses = CString::new("[v2:127.0.0.1:0/1]").unwrap();
-        let own = Process::this(&addresses);
+        let own = Process::this(&addresses, c"cookie");
+        assert!(Process::had_cookie(&own, c"cookie") && !Process::had_cookie(&own, c"other"));
         assert_eq!(Process::addresses(&own), Some(addresses));
         assert_eq!(Process::alive(&own), Some(true));
         let text = String::from_utf8(own).unwrap();

@@ -57,7 +57,7 @@ pub(crate) fn piece(id: &ObjectId, generation: u64, index: u64, salt: u8) -> Str
     format!("{PIECE}{id}.{generation:x}.{index:x}.{salt:x}")
 }
 
-/// What a name says.
+/// The meaning of the name of an object of RADOS.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Named {
     Head(ObjectId),

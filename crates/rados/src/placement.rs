@@ -42,8 +42,9 @@ pub(crate) struct Placement {
 #[derive(Default)]
 struct Primaries {
     asked: Option<Instant>,
-    /// A group whose answer failed is there with `None`, so that it is not asked for each piece.
-    known: HashMap<u32, Option<i64>>,
+    known: HashMap<u32, i64>,
+    /// Whether the monitors did not answer. They are not asked again meanwhile, so that one piece waits for them, and not each of them.
+    silent: bool,
 }
 
 impl Placement {
@@ -69,16 +70,15 @@ impl Placement {
         Ok(placement)
     }
 
-    /// A salt whose name lies near, or the first one if none of those that are tried does.
+    /// The salt for a new piece: the first one that gives the piece a near name. If [`MAX_SALTS`] give none, or the monitors do not answer, it
+    /// is 0.
     pub fn salt(&self, pool: &Pool, name: impl Fn(u8) -> String) -> u8 {
         if self.near.is_empty() {
             return 0;
         }
-        let is_near = |salt: &u8| {
-            let name = name(*salt);
-            self.primary(pool, &name).is_some_and(|primary| self.near.contains(&primary))
-        };
-        (0..MAX_SALTS).find(is_near).unwrap_or(0)
+        let primaries = (0..MAX_SALTS).map_while(|salt| Some((salt, self.primary(pool, &name(salt))?)));
+        let mut near = primaries.filter(|(_, primary)| self.near.contains(primary));
+        near.next().map_or(0, |(salt, _)| salt)
     }
 
     /// The daemon that serves reads of an object with this name, if the monitors say it.
@@ -86,16 +86,25 @@ impl Placement {
         let group = group_of(hash_of(&self.location.name, name), self.groups);
         let mut primaries = lock(&self.primaries);
         if primaries.asked.is_none_or(|asked| asked.elapsed() > KNOWN_TIME) {
-            *primaries = Primaries { asked: Some(Instant::now()), known: HashMap::new() };
+            *primaries = Primaries { asked: Some(Instant::now()), ..Primaries::default() };
         }
-        *primaries.known.entry(group).or_insert_with(|| {
-            let RadosLocation { pool: pool_name, name: namespace } = &self.location;
-            // Names have no characters that JSON escapes.
-            let command = format!(
-                r#"{{"prefix":"osd map","pool":"{pool_name}","object":"{name}","nspace":"{namespace}","format":"json"}}"#
-            );
-            self.ask::<Mapped>(pool, &command).ok().map(|mapped| mapped.up_primary)
-        })
+        if let Some(primary) = primaries.known.get(&group) {
+            return Some(*primary);
+        }
+        if primaries.silent {
+            return None;
+        }
+        let RadosLocation { pool: pool_name, name: namespace } = &self.location;
+        // Names have no characters that JSON escapes.
+        let command = format!(
+            r#"{{"prefix":"osd map","pool":"{pool_name}","object":"{name}","nspace":"{namespace}","format":"json"}}"#
+        );
+        let primary = self.ask::<Mapped>(pool, &command).ok().map(|mapped| mapped.up_primary);
+        match primary {
+            Some(primary) => drop(primaries.known.insert(group, primary)),
+            None => primaries.silent = true,
+        }
+        primary
     }
 
     fn ask<T: DeserializeOwned>(&self, pool: &Pool, command: &str) -> Result<T> {

@@ -1,4 +1,4 @@
-//! What is stored of an object beside its bytes and attributes, in its head.
+//! The record of an object, which its head has: everything but the bytes and the attributes.
 //!
 //! ```text
 //! bytes 0..4   "GRO1"
@@ -54,9 +54,11 @@ impl Record {
         }
         bytes.push(u8::from(self.lease.is_some()));
         bytes.extend(self.lease.unwrap_or(0).to_le_bytes());
+        // A change that failed may have left pieces after the end. Recovery removes what the record does not name.
+        let pieces = self.pieces.range(..pieces_of(self.length));
         // Both numbers are bounded, see `MAX_PIECES` and `MAX_INTERVALS`.
-        bytes.extend((self.pieces.len() as u32).to_le_bytes());
-        for (index, salt) in &self.pieces {
+        bytes.extend((pieces.clone().count() as u32).to_le_bytes());
+        for (index, salt) in pieces {
             bytes.extend(index.to_le_bytes());
             bytes.push(*salt);
         }
@@ -152,6 +154,13 @@ mod tests {
         #[test]
         fn a_record_is_read_as_it_was_written(record in records(), changed: bool) {
             prop_assert_eq!(Record::from_bytes(&record.to_bytes(changed)), Some((record, changed)));
+        }
+
+        #[test]
+        fn pieces_after_the_end_are_not_stored(record in records(), salt: u8) {
+            let mut longer = record.clone();
+            longer.pieces.insert(pieces_of(record.length), salt);
+            prop_assert_eq!(Record::from_bytes(&longer.to_bytes(true)), Some((record, true)));
         }
 
         #[test]

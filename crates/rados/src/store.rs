@@ -1,34 +1,31 @@
 //! The store: its objects, and their states that are kept in memory.
 
 use std::collections::{BTreeSet, HashMap};
-use std::ops::{Bound, Range};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
 use gristmill_ceph::ClusterUser;
 use gristmill_store::rules::{
-    check_attribute_name, check_extents, check_lease, check_length, decode_counter, lock, names_after, read,
-    stat_at, to_nanos, write, write_end,
+    check_attribute_name, check_extents, check_lease, check_length, decode_counter, lock, names_after, page,
+    page_start, read, write, write_end,
 };
 use gristmill_store::{
-    CasOutcome, Clock, CreateOptions, Extent, MAX_LIST_PAGE, MAX_WRITTEN_PAGE, ObjectId, ObjectStore,
-    ReadOptions, Result, Stat, StoreError, SystemClock, Version, WriteOptions,
+    CasOutcome, Clock, CreateOptions, Extent, MAX_WRITTEN_PAGE, ObjectId, ObjectStore, ReadOptions, Result,
+    Stat, StoreError, SystemClock, Version, WriteOptions,
 };
 
+use crate::RadosLocation;
+use crate::access::Access;
 use crate::client::Pool;
 use crate::error::{TAKEN_OVER, explain_connection};
-use crate::object::{Object, OneObject};
+use crate::object::{Object, ObjectChange};
 use crate::opening::found_objects;
 use crate::owner::Ownership;
 use crate::placement::Placement;
-use crate::{RadosLocation, error};
 
 /// Most objects whose states are kept in memory.
 pub const MAX_CACHED_OBJECTS: usize = 1_024;
-
-/// Bits of a version that count changes. Those above count how often the store was opened.
-const CHANGE_BITS: u32 = 40;
 
 /// Options of a store.
 #[derive(Clone)]
@@ -57,43 +54,6 @@ pub struct RadosStore {
     slots: Mutex<HashMap<ObjectId, Arc<RwLock<Slot>>>>,
 }
 
-/// What all objects of a store need.
-pub(crate) struct Access {
-    pub pool: Arc<Pool>,
-    pub location: RadosLocation,
-    pub placement: Placement,
-    pub clock: Arc<dyn Clock>,
-    owner: Ownership,
-    changes: AtomicU64,
-}
-
-impl Access {
-    /// A version that no object had before.
-    pub fn next_version(&self) -> Version {
-        let change = self.changes.fetch_add(1, Ordering::Relaxed);
-        Version((self.owner.opened << CHANGE_BITS) + change)
-    }
-
-    pub fn now(&self) -> i64 {
-        to_nanos(self.clock.now())
-    }
-
-    /// The name of an object in messages.
-    pub fn name_of(&self, id: &ObjectId) -> String {
-        format!("{}/{id}", self.location)
-    }
-
-    /// The error of an operation on an object.
-    pub fn failed(
-        &self,
-        op: &'static str,
-        id: &ObjectId,
-    ) -> impl Fn(rustix::io::Errno) -> StoreError + use<'_> {
-        let name = self.name_of(id);
-        move |errno| error::explain(op, name.clone(), errno)
-    }
-}
-
 /// The state of a name in memory.
 enum Slot {
     /// It was not read yet.
@@ -113,14 +73,7 @@ impl RadosStore {
         let pool = Arc::new(pool.map_err(|failure| explain_connection(&options.user.id, location, failure))?);
         let owner = Ownership::take(pool.clone(), location)?;
         let placement = Placement::new(&pool, location, &options.near)?;
-        let access = Access {
-            pool,
-            location: location.clone(),
-            placement,
-            clock: options.clock.clone(),
-            owner,
-            changes: AtomicU64::new(0),
-        };
+        let access = Access::new(pool, location, placement, options.clock.clone(), owner);
         let ids = RwLock::new(found_objects(&access)?);
         Ok(RadosStore { access, ids, slots: Mutex::default() })
     }
@@ -133,7 +86,7 @@ impl RadosStore {
         let slots = std::mem::take(&mut *lock(&self.slots));
         for (id, slot) in slots {
             if let Slot::Present(object) = &mut *write(&slot) {
-                OneObject { access: &self.access, id: &id, object }.flush()?;
+                ObjectChange { access: &self.access, id: &id, object }.flush()?;
             }
         }
         Ok(())
@@ -141,7 +94,7 @@ impl RadosStore {
 
     /// The slot of a name.
     fn slot(&self, id: &ObjectId) -> Result<Arc<RwLock<Slot>>> {
-        if self.access.owner.is_lost() {
+        if self.access.is_lost() {
             let (op, path) = ("use", self.access.location.to_string().into());
             return Err(StoreError::Io { op, path, source: std::io::Error::other(TAKEN_OVER) });
         }
@@ -150,7 +103,7 @@ impl RadosStore {
             // What is not flushed exists only here.
             slots.retain(|_, slot| {
                 let changed = |slot: &RwLock<Slot>| match slot.try_read() {
-                    Ok(slot) => matches!(&*slot, Slot::Present(object) if object.is_changed()),
+                    Ok(slot) => matches!(&*slot, Slot::Present(object) if object.is_unflushed()),
                     Err(_) => true,
                 };
                 Arc::strong_count(slot) > 1 || changed(slot)
@@ -160,13 +113,13 @@ impl RadosStore {
     }
 
     /// Runs `change` on an object, alone.
-    fn change<T>(&self, id: &ObjectId, change: impl FnOnce(&mut OneObject<'_>) -> Result<T>) -> Result<T> {
+    fn change<T>(&self, id: &ObjectId, change: impl FnOnce(&mut ObjectChange<'_>) -> Result<T>) -> Result<T> {
         let slot = self.slot(id)?;
         let mut slot = write(&slot);
         self.load(id, &mut slot)?;
         match &mut *slot {
             Slot::Present(object) => {
-                let one = &mut OneObject { access: &self.access, id, object };
+                let one = &mut ObjectChange { access: &self.access, id, object };
                 let done = change(one)?;
                 if lock(&self.slots).len() > MAX_CACHED_OBJECTS {
                     one.flush()?;
@@ -233,7 +186,7 @@ impl ObjectStore for RadosStore {
         let Slot::Present(object) = &mut *slot else {
             return Err(StoreError::NotFound { id: id.clone() });
         };
-        OneObject { access: &self.access, id, object }.remove()?;
+        ObjectChange { access: &self.access, id, object }.remove()?;
         write(&self.ids).remove(id);
         *slot = Slot::Absent;
         Ok(())
@@ -331,11 +284,7 @@ impl ObjectStore for RadosStore {
 
     fn list(&self, prefix: &str, after: Option<&ObjectId>, limit: usize) -> Result<Vec<ObjectId>> {
         let ids = read(&self.ids);
-        let start = after.map_or("", ObjectId::as_str).max(prefix);
-        let behind = ids.range::<str, _>((Bound::Included(start), Bound::Unbounded));
-        let matching =
-            behind.take_while(|id| id.as_str().starts_with(prefix)).filter(|&id| Some(id) != after);
-        Ok(matching.take(limit.min(MAX_LIST_PAGE)).cloned().collect())
+        Ok(page(ids.range::<str, _>(page_start(prefix, after)), prefix, limit))
     }
 
     fn get_attribute(&self, id: &ObjectId, name: &str) -> Result<Option<Vec<u8>>> {
@@ -404,10 +353,4 @@ impl ObjectStore for RadosStore {
             Ok(object.object.version())
         })
     }
-}
-
-/// The metadata of an object with these fields.
-pub(crate) fn stat_of(record: &crate::record::Record, clock: &dyn Clock) -> Stat {
-    let time = gristmill_store::rules::from_nanos;
-    stat_at(record.length, record.version, time(record.modified), record.lease.map(time), clock.now())
 }

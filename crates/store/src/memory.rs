@@ -1,20 +1,17 @@
 //! A store in memory, for tests and for temporary data.
 
 use std::collections::BTreeMap;
-use std::ops::{Bound, Range};
+use std::ops::Range;
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, SystemTime};
 
 use crate::intervals::IntervalSet;
-use crate::limits::{
-    check_attribute_name, check_attribute_value, check_extents, check_lease, check_length, write_end,
-};
+use crate::limits::{check_attribute_name, check_extents, check_lease, check_length, write_end};
 use crate::locks::{read, write};
-use crate::rules::check_version;
+use crate::rules::{check_version, names_after, page, page_start};
 use crate::{
-    ArrivalState, AttributeChange, CasOutcome, Clock, CreateOptions, Extent, MAX_ATTRIBUTES, MAX_LIST_PAGE,
-    MAX_WRITTEN_PAGE, ObjectId, ObjectStore, ReadOptions, Result, Stat, StoreError, SystemClock, Version,
-    WriteOptions,
+    ArrivalState, AttributeChange, CasOutcome, Clock, CreateOptions, Extent, MAX_WRITTEN_PAGE, ObjectId,
+    ObjectStore, ReadOptions, Result, Stat, StoreError, SystemClock, Version, WriteOptions,
 };
 
 /// Default capacity of a [`MemoryStore`], in bytes. A full store returns [`NoSpace`](StoreError::NoSpace).
@@ -125,20 +122,13 @@ impl Object {
 
     /// Returns the attributes after `changes`. The object itself does not change.
     fn with_changes(&self, changes: &[AttributeChange<'_>]) -> Result<BTreeMap<String, Vec<u8>>> {
+        names_after(&self.attributes.keys().cloned().collect(), changes)?;
         let mut attributes = self.attributes.clone();
         for &(name, value) in changes {
-            check_attribute_name(name)?;
             match value {
-                Some(value) => {
-                    check_attribute_value(value)?;
-                    attributes.insert(name.into(), value.into());
-                }
+                Some(value) => drop(attributes.insert(name.into(), value.into())),
                 None => drop(attributes.remove(name)),
             }
-        }
-        if attributes.len() > MAX_ATTRIBUTES && attributes.len() > self.attributes.len() {
-            let limit = MAX_ATTRIBUTES as u64;
-            return Err(StoreError::TooLarge { what: "the number of attributes", limit });
         }
         Ok(attributes)
     }
@@ -318,12 +308,8 @@ impl ObjectStore for MemoryStore {
 
     fn list(&self, prefix: &str, after: Option<&ObjectId>, limit: usize) -> Result<Vec<ObjectId>> {
         let inner = read(&self.inner);
-        let start = after.map_or("", ObjectId::as_str).max(prefix);
-        let behind =
-            inner.objects.range::<str, _>((Bound::Included(start), Bound::Unbounded)).map(|(id, _)| id);
-        let matching =
-            behind.take_while(|id| id.as_str().starts_with(prefix)).filter(|&id| Some(id) != after);
-        Ok(matching.take(limit.min(MAX_LIST_PAGE)).cloned().collect())
+        let names = inner.objects.range::<str, _>(page_start(prefix, after)).map(|(id, _)| id);
+        Ok(page(names, prefix, limit))
     }
 
     fn get_attribute(&self, id: &ObjectId, name: &str) -> Result<Option<Vec<u8>>> {

@@ -3,9 +3,12 @@
 //! Crates with other backends use it, so that all refuse the same with the same error.
 
 use std::collections::BTreeSet;
+use std::ops::Bound;
 use std::time::SystemTime;
 
-use crate::{ArrivalState, AttributeChange, MAX_ATTRIBUTES, Result, Stat, StoreError, Version};
+use crate::{
+    ArrivalState, AttributeChange, MAX_ATTRIBUTES, MAX_LIST_PAGE, ObjectId, Result, Stat, StoreError, Version,
+};
 
 pub use crate::clock::{from_nanos, to_nanos};
 pub use crate::counter::decode as decode_counter;
@@ -55,9 +58,24 @@ pub fn names_after(names: &BTreeSet<String>, changes: &[AttributeChange<'_>]) ->
 ///
 /// # Errors
 /// The error is [`Stale`](StoreError::Stale).
-pub fn check_version(id: &crate::ObjectId, expected: Option<Version>, actual: Version) -> Result<()> {
+pub fn check_version(id: &ObjectId, expected: Option<Version>, actual: Version) -> Result<()> {
     match expected {
         Some(expected) if expected != actual => Err(StoreError::Stale { id: id.clone(), expected, actual }),
         _ => Ok(()),
     }
+}
+
+/// Where a page of a list begins: at the first name with `prefix`, or behind `after` if that comes later.
+#[must_use]
+pub fn page_start<'a>(prefix: &'a str, after: Option<&'a ObjectId>) -> (Bound<&'a str>, Bound<&'a str>) {
+    let first = match after.map(ObjectId::as_str) {
+        Some(after) if after >= prefix => Bound::Excluded(after),
+        _ => Bound::Included(prefix),
+    };
+    (first, Bound::Unbounded)
+}
+
+/// A page of a list: the first of `names` that have `prefix`. The names are in order, from [`page_start`] on.
+pub fn page<'a>(names: impl Iterator<Item = &'a ObjectId>, prefix: &str, limit: usize) -> Vec<ObjectId> {
+    names.take_while(|id| id.as_str().starts_with(prefix)).take(limit.min(MAX_LIST_PAGE)).cloned().collect()
 }

@@ -30,8 +30,10 @@ pub(super) const CREATE_EXCLUSIVE: c_int = 1;
 pub(super) const FULL_TRY: c_int = 64;
 /// `LIBRADOS_OPERATION_FULL_FORCE`: the operation is done also in a full pool.
 pub(super) const FULL_FORCE: c_int = 128;
-/// `LIBRADOS_LOCK_FLAG_MUST_RENEW`.
-pub(super) const MUST_RENEW: u8 = 2;
+/// `LIBRADOS_LOCK_FLAG_MAY_RENEW`.
+pub(super) const MAY_RENEW: u8 = 1;
+/// `LIBRADOS_CMPXATTR_OP_EQ`.
+pub(super) const EQUAL: u8 = 1;
 
 // The number is that of the library's interface, which all releases of Ceph since 2012 have. The newest of these functions came in 2018
 // (Ceph 14), and `rados_blocklist_add` in 2021 (Ceph 16).
@@ -49,6 +51,7 @@ gristmill_ceph::c_library! { "librados.so.2", Functions {
     rados_buffer_free(*mut c_char) -> ();
     rados_ioctx_create(*mut CCluster, *const c_char, *mut *mut CPool) -> c_int;
     rados_ioctx_set_namespace(*mut CPool, *const c_char) -> ();
+    rados_set_pool_full_try(*mut CPool) -> ();
     rados_ioctx_destroy(*mut CPool) -> ();
     rados_nobjects_list_open(*mut CPool, *mut *mut CList) -> c_int;
     rados_nobjects_list_next(*mut CList, *mut *const c_char, *mut *const c_char, *mut *const c_char) -> c_int;
@@ -66,6 +69,7 @@ gristmill_ceph::c_library! { "librados.so.2", Functions {
     rados_create_write_op() -> *mut CWrite;
     rados_release_write_op(*mut CWrite) -> ();
     rados_write_op_assert_exists(*mut CWrite) -> ();
+    rados_write_op_cmpxattr(*mut CWrite, *const c_char, u8, *const c_char, usize) -> ();
     rados_write_op_create(*mut CWrite, c_int, *const c_char) -> ();
     rados_write_op_write(*mut CWrite, *const c_char, usize, u64) -> ();
     rados_write_op_write_full(*mut CWrite, *const c_char, usize) -> ();

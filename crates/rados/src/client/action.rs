@@ -7,7 +7,7 @@ use std::ptr::{null, null_mut};
 use rustix::io::Errno;
 
 use super::Pool;
-use super::abi::{CREATE_EXCLUSIVE, CWrite, FULL_FORCE, FULL_TRY};
+use super::abi::{CREATE_EXCLUSIVE, CWrite, EQUAL, FULL_FORCE, FULL_TRY};
 use super::reading::{Begun, MAX_IN_FLIGHT};
 
 /// One action of a change.
@@ -17,6 +17,11 @@ pub(crate) enum Action<'a> {
     MakeNew,
     /// Fails with `ENOENT` if there is no object.
     MustExist,
+    /// Fails with `ECANCELED` if the attribute has another value. An attribute that is missing counts as empty.
+    MustHave {
+        name: &'a CString,
+        value: &'a [u8],
+    },
     Write {
         offset: u64,
         bytes: &'a [u8],
@@ -148,6 +153,15 @@ impl Pool {
                     (functions.rados_write_op_create)(operation, CREATE_EXCLUSIVE, null());
                 }
                 Action::MustExist => (functions.rados_write_op_assert_exists)(operation),
+                Action::MustHave { name, value } => {
+                    (functions.rados_write_op_cmpxattr)(
+                        operation,
+                        name.as_ptr(),
+                        EQUAL,
+                        value.as_ptr().cast(),
+                        value.len(),
+                    );
+                }
                 Action::Write { offset, bytes } => {
                     (functions.rados_write_op_write)(operation, bytes.as_ptr().cast(), bytes.len(), offset);
                 }

@@ -13,22 +13,22 @@ use super::abi;
 /// Bytes for the name and the address of who has a lock.
 const LOCKER_BYTES: usize = 1_024;
 
-/// Who has a lock.
+/// The holder of a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Locker {
     /// The client as Ceph numbers it.
     client: CString,
-    cookie: CString,
+    /// The text that the holder gave with the lock.
+    pub cookie: CString,
 }
 
 impl Pool {
-    /// Takes a lock for some time. With `renew` it must be held already.
-    pub fn lock(&self, name: &CString, cookie: &CString, time: Duration, renew: bool) -> Result<(), Errno> {
+    /// Takes a lock for some time, or renews it if this client has it with this cookie. It fails with `EBUSY` if another one has it.
+    pub fn lock(&self, name: &CString, cookie: &CString, time: Duration) -> Result<(), Errno> {
         let mut time = abi::Duration {
             seconds: time.as_secs().cast_signed(),
             microseconds: i64::from(time.subsec_micros()),
         };
-        let flags = if renew { abi::MUST_RENEW } else { 0 };
         // SAFETY: the texts end with NUL, and the library reads the time.
         checked(unsafe {
             (self.functions.rados_lock_exclusive)(
@@ -38,7 +38,7 @@ impl Pool {
                 cookie.as_ptr(),
                 c"".as_ptr(),
                 &raw mut time,
-                flags,
+                abi::MAY_RENEW,
             )
         })
         .map(drop)
@@ -53,7 +53,7 @@ impl Pool {
         .map(drop)
     }
 
-    /// Who has the lock, if somebody has.
+    /// The holder of the lock. `None` if nobody has it.
     pub fn locker(&self, name: &CString) -> Result<Option<Locker>, Errno> {
         let mut buffers = [[0_u8; LOCKER_BYTES]; 4];
         let mut lengths = [LOCKER_BYTES; 4];

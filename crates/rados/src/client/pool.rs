@@ -98,7 +98,11 @@ impl Pool {
         }
         opened.io = Some(NonNull::new(io).ok_or(ConnectFailure::Pool(Errno::NOMEM))?);
         // SAFETY: the pool is open, nobody else has it yet, and the text ends with NUL.
-        unsafe { (functions.rados_ioctx_set_namespace)(opened.io(), namespace.as_ptr()) };
+        unsafe {
+            (functions.rados_ioctx_set_namespace)(opened.io(), namespace.as_ptr());
+            // In a full pool locks work then, and what needs room fails instead of waiting.
+            (functions.rados_set_pool_full_try)(opened.io());
+        }
         Ok(opened)
     }
 

@@ -13,23 +13,23 @@ use gristmill_store::{AttributeChange, Extent, ObjectId, Result, StoreError};
 use rustix::io::Errno;
 
 use super::{Object, after, damaged_head, entries, piece_name};
+use crate::access::Access;
 use crate::client::{Action, Change};
 use crate::piece::{MAX_OBJECT, PIECE_BYTES, head, piece, pieces_of, split};
 use crate::record::{CHANGED_AT, Record};
-use crate::store::Access;
 
 /// Most writes in one change of a piece. A storage daemon serves nothing else of a placement group while it makes a change, so more become
 /// one long write.
 const MAX_WRITES: usize = 64;
 
 /// An object that is changed.
-pub(crate) struct OneObject<'a> {
+pub(crate) struct ObjectChange<'a> {
     pub access: &'a Access,
     pub id: &'a ObjectId,
     pub object: &'a mut Object,
 }
 
-impl OneObject<'_> {
+impl ObjectChange<'_> {
     fn failed(&self, op: &'static str) -> impl Fn(Errno) -> StoreError + use<'_> {
         self.access.failed(op, self.id)
     }
@@ -42,11 +42,12 @@ impl OneObject<'_> {
 
     /// Notes with the stored record that the object may change.
     fn mark(&mut self) -> Result<()> {
-        if !self.object.changed {
+        if !self.object.marked {
             let mark = Action::Write { offset: CHANGED_AT, bytes: &[1] };
             self.head_changed(vec![Action::MustExist, mark])?;
-            self.object.changed = true;
+            self.object.marked = true;
         }
+        self.object.unflushed = true;
         Ok(())
     }
 
@@ -57,12 +58,15 @@ impl OneObject<'_> {
         })
     }
 
-    /// Stores the record and changes of attributes.
+    /// Stores the record and changes of attributes. The record keeps its mark while there may be a tail, so that recovery cuts it off.
     fn store(&mut self, attributes: &[AttributeChange<'_>]) -> Result<()> {
-        let bytes = self.object.record.to_bytes(false);
+        let marked = self.object.has_tail;
+        let bytes = self.object.record.to_bytes(marked);
         let actions = [Action::MustExist, Action::WriteWhole(&bytes)].into_iter().chain(entries(attributes));
+        // If Ceph does not answer in time, this record may still arrive. The next change marks it again, and comes after it.
+        self.object.marked = false;
         self.head_changed(actions.collect())?;
-        self.object.changed = false;
+        (self.object.marked, self.object.unflushed) = (marked, false);
         Ok(())
     }
 
@@ -72,19 +76,18 @@ impl OneObject<'_> {
         self.store(&[]).inspect_err(|_| self.object.record.lease = before)
     }
 
-    /// Stores the record of a change that frees bytes, also in a full pool, and takes it for that of the object. If that fails, the object is as
-    /// before.
+    /// Stores the record of a change that frees bytes, also in a full pool, and takes it for that of the object, which is marked. If that fails, the
+    /// object is as before.
     fn store_before_freeing(&mut self, record: Record) -> Result<()> {
         let bytes = record.to_bytes(true);
         let actions = vec![Action::MustExist, Action::WriteWhole(&bytes)];
         self.access.pool.change_in_full_pool(&head(self.id), actions).map_err(self.failed("write"))?;
-        self.object.changed = true;
         self.object.record = record;
         Ok(())
     }
 
     pub fn flush(&mut self) -> Result<()> {
-        if self.object.changed { self.store(&[]) } else { Ok(()) }
+        if self.object.unflushed { self.store(&[]) } else { Ok(()) }
     }
 
     /// Cuts off what an operation that failed may have left after the end, before the object grows.
@@ -98,10 +101,10 @@ impl OneObject<'_> {
 
     /// Removes pieces after `length`, and the end of the piece in which it lies.
     fn free_after(&mut self, length: u64) -> Result<()> {
-        let record = &mut self.object.record;
-        let after = record.pieces.split_off(&pieces_of(length));
-        let mut freed: Vec<_> = after
-            .iter()
+        let record = &self.object.record;
+        let mut freed: Vec<_> = record
+            .pieces
+            .range(pieces_of(length)..)
             .map(|(index, salt)| Change {
                 name: piece_name(self.id, record, *index, *salt),
                 actions: vec![Action::Remove],
@@ -112,7 +115,10 @@ impl OneObject<'_> {
             let actions = vec![Action::Truncate(length - last * PIECE_BYTES)];
             freed.push(Change { name: piece_name(self.id, record, last, salt), actions });
         }
-        self.access.pool.change_each(freed, Errno::NOENT).map_err(self.failed("free the end of"))
+        self.access.pool.change_each(freed, Errno::NOENT).map_err(self.failed("free the end of"))?;
+        // Before, their names were needed to try again: a new piece could have the same name.
+        drop(self.object.record.pieces.split_off(&pieces_of(length)));
+        Ok(())
     }
 
     /// Writes `data` over `extents`, whose last byte is before `end`.
@@ -280,6 +286,8 @@ impl OneObject<'_> {
     /// Changes attributes. They are durable together with everything before them.
     pub fn change_attributes(&mut self, changes: &[AttributeChange<'_>]) -> Result<()> {
         let names = names_after(self.attribute_names()?, changes)?;
+        // After a failure nobody knows which of them Ceph has.
+        self.object.attributes = None;
         self.store(changes)?;
         self.object.attributes = Some(names);
         Ok(())

@@ -3,10 +3,10 @@
 use gristmill_store::{ObjectId, Result};
 use rustix::io::Errno;
 
+use crate::access::Access;
 use crate::client::Reading;
 use crate::piece::head;
 use crate::record::{MAX_RECORD, Record};
-use crate::store::Access;
 
 /// Bytes that are read first: enough for objects of some hundred pieces.
 const USUAL_RECORD: usize = 4_096;

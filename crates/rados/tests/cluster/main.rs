@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test: a panic is a failure")]
 
 mod kill;
+mod lost;
 mod other_client;
 mod placement;
 
@@ -127,6 +128,31 @@ fn what_was_not_flushed_gets_a_new_version() {
     );
     let other = OtherClient::of(&location);
     assert_eq!(other.names().len(), 3, "{:?}", other.names());
+}
+
+#[test]
+fn a_write_that_failed_in_the_middle_leaves_nothing() {
+    let location = location();
+    let user = ClusterUser { id: "first".into(), ..ClusterUser::of_environment() };
+    let store = RadosStore::open(&location, &RadosOptions { user, ..options() }).unwrap();
+    let log = with_bytes(&store, "log", b"flushed");
+    store.flush(&log).unwrap();
+    // The first piece can be written, and the second one cannot.
+    for _ in 0..2 {
+        let failed = store.append(&log, &pattern(PIECE_BYTES as usize));
+        assert!(matches!(failed, Err(StoreError::Permission { .. })), "{failed:?}");
+    }
+    assert_eq!(all_bytes(&store, &log), b"flushed");
+    store.flush(&log).unwrap();
+    let version = store.stat(&log).unwrap().version;
+    drop(store);
+    let store = open(&location);
+    assert!(store.stat(&log).unwrap().version > version, "something may have been left after the end");
+    assert_eq!(all_bytes(&store, &log), b"flushed");
+    store.truncate(&log, 2 * PIECE_BYTES).unwrap();
+    let mut expected = vec![0; 2 * PIECE_BYTES as usize];
+    expected[..7].copy_from_slice(b"flushed");
+    assert!(all_bytes(&store, &log) == expected, "nothing of the appends came back");
 }
 
 #[test]

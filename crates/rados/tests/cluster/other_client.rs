@@ -49,6 +49,31 @@ impl OtherClient {
         self.run(&["put", name, "-", "--offset", &offset.to_string()], bytes);
     }
 
+    pub fn set_attribute(&self, name: &str, attribute: &str, value: &[u8]) {
+        self.run(&["setxattr", name, attribute], value);
+    }
+
+    /// The cookie of who has the store.
+    pub fn cookie(&self) -> Option<String> {
+        Some(self.locker()?["cookie"].as_str().unwrap().to_owned())
+    }
+
+    /// Takes the lock away from who has the store.
+    pub fn break_lock(&self) {
+        let locker = self.locker().unwrap();
+        let word = |name: &str| locker[name].as_str().unwrap().to_owned();
+        self.run(
+            &["lock", "break", "store", "gristmill", &word("name"), "--lock-cookie", &word("cookie")],
+            b"",
+        );
+    }
+
+    fn locker(&self) -> Option<serde_json::Value> {
+        let info = self.run(&["lock", "info", "store", "gristmill", "--format", "json"], b"");
+        let info: serde_json::Value = serde_json::from_str(&info).unwrap();
+        info["lockers"].as_array().and_then(|lockers| lockers.first().cloned())
+    }
+
     /// The address of the storage daemon that serves reads of an object.
     pub fn address_of(&self, name: &str) -> String {
         let RadosLocation { pool, name: namespace } = &self.location;
