@@ -59,7 +59,7 @@ test-ceph: $(VENV)/ready
 	$(PYTHON_DOOR)
 	scripts/ceph
 	GRISTMILL_BIN=target/debug/gristmill $(VENV)/bin/python -m pytest -q -rs -m ceph tests/test_radosgw.py tests/test_cephfs.py \
-	    tests/test_cephfs_changes.py tests/test_rados.py
+	    tests/test_cephfs_changes.py tests/test_rados.py tests/test_object_class.py
 
 # Some minutes more where Azurite (npm) and fake-gcs-server (Go) are not installed yet.
 .PHONY: test-emulators

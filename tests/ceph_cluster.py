@@ -1,7 +1,7 @@
 """A Ceph of the distribution on this machine, with its gateway to S3 (radosgw) or its file system: plain processes in a folder of
 their own.
 
-    python tests/ceph_cluster.py [--store STORE] [--put FILE=PATH] -- COMMAND
+    python tests/ceph_cluster.py [--store STORE] [--put FILE=PATH] [--object-class FILE ...] -- COMMAND
 
 runs a command beside a file system and a pool, whose cluster the environment names to it.
 """
@@ -23,6 +23,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ceph_config import CONFIG, DATA_POOL, FILE_POOL, MOST_OSDS, NODE_POOL, RIGHTS, class_settings
 from cluster import until
 from web_servers import S3Bucket
 
@@ -34,98 +35,12 @@ STRIPE = 4 << 20
 
 PROGRAMS = ("ceph", "ceph-authtool", "ceph-mds", "ceph-mon", "ceph-osd", "monmaptool", "rados", "radosgw", "radosgw-admin")
 OSDS = 2
-MOST_OSDS = 4
 #: The Python that has the modules of Ceph.
 SYSTEM_PYTHON = "/usr/bin/python3"
 WRITER = Path(__file__).parent / "cephfs_writer.py"
 STARTING = 120  # seconds; a bound on a hang, not a measure of speed
 ENDING = 30
 TRIES = 5  # of ports
-
-CONFIG = """
-[global]
-fsid = {fsid}
-mon host = [v2:127.0.0.1:{monitor},v1:127.0.0.1:{monitor_v1}]
-public network = 127.0.0.0/8
-ms bind ipv6 = false
-auth cluster required = cephx
-auth service required = cephx
-auth client required = cephx
-keyring = {folder}/keyring
-run dir = {folder}
-admin socket =
-crash dir = {folder}
-log file = {folder}/$name.log
-osd pool default size = {copies}
-osd pool default min size = 1
-osd pool default pg num = 8
-osd pool default pg autoscale mode = off
-osd crush chooseleaf type = 0
-mon allow pool size one = true
-mon max pg per osd = 1000
-mon data avail crit = 1
-# One daemon that misses another is believed, because all are on this machine.
-mon osd reporter subtree level = osd
-mon osd min down reporters = 1
-osd heartbeat grace = 6
-# A change of the map of the cluster waits a second otherwise, and starting changes it many times.
-paxos propose interval = 0.05
-[mon]
-mon data = {folder}/mon
-mon cluster log file = {folder}/cluster.log
-auth allow insecure global id reclaim = false
-[osd]
-osd data = {folder}/osd.$id
-osd objectstore = {store}
-memstore device bytes = 4294967296
-bluestore block size = 4294967296
-bluestore cache autotune = false
-bluestore cache size = 67108864
-osd op num shards = 2
-{addresses}
-[mds]
-mds data = {folder}/mds
-admin socket = {folder}/mds.sock
-[client.rgw]
-rgw data = {folder}
-rgw frontends = beast endpoint=127.0.0.1:{gateway}
-rgw thread pool size = 64
-"""
-
-#: The pool with the objects of storage nodes.
-NODE_POOL = "gristmill"
-
-#: The pool with the objects of files.
-FILE_POOL = "cephfs_data"
-
-#: What each process, and the administrator, may do.
-RIGHTS = {
-    "mon.": {"mon": "allow *"},
-    "client.admin": {"mon": "allow *", "osd": "allow *", "mgr": "allow *", "mds": "allow *"},
-    **{f"osd.{number}": {"mon": "allow profile osd", "osd": "allow *"} for number in range(MOST_OSDS)},
-    "mds.a": {"mon": "allow profile mds", "mds": "allow *", "osd": "allow rwx"},
-    "client.rgw": {"mon": "allow rw", "osd": "allow rwx"},
-    # The least that a node needs to keep its objects in a pool.
-    "client.node": {"mon": "allow profile simple-rados-client-with-blocklist", "osd": "allow rwx pool=gristmill"},
-    # Writes no piece of an object but the first one, in a store that was just made: a test of writes that fail in the middle.
-    "client.first": {
-        "mon": "allow profile simple-rados-client-with-blocklist",
-        "osd": ", ".join(
-            ["allow r pool=gristmill"]
-            + [f"allow rwx pool=gristmill object_prefix {prefix}" for prefix in ("store", "h.", "p.log.10000000000.0")]
-        ),
-    },
-    # A node that does both: it keeps its objects in a pool, and reads files.
-    "client.both": {
-        "mon": "allow r, allow profile simple-rados-client-with-blocklist",
-        "mds": "allow r",
-        "osd": "allow rwx pool=gristmill, allow r tag cephfs data=cephfs",
-    },
-    # The least that a node needs to read files.
-    "client.reader": {"mon": "allow r", "mds": "allow r", "osd": "allow r tag cephfs data=cephfs"},
-}
-DATA_POOL = "default.rgw.buckets.data"
-
 
 def missing():
     """The programs that are not installed."""
@@ -157,15 +72,20 @@ def numbers():
 
 
 class Cluster:
-    """A monitor, and daemons that keep their objects in memory, or with BlueStore in files."""
+    """A monitor, and daemons that keep their objects in memory, or with BlueStore in files.
 
-    def __init__(self, folder: Path, store="memstore", osds=OSDS, copies=1):
+    `object_class` has shared libraries, or one of them: `libcls_NAME.so`. The daemons load them beside the classes of the system.
+    """
+
+    def __init__(self, folder: Path, store="memstore", osds=OSDS, copies=1, object_class=None):
         self.folder = folder
         self.config = folder / "ceph.conf"
         self.settings = {"folder": folder, "fsid": uuid.uuid4(), "monitor": 0, "monitor_v1": 0, "gateway": 0, "store": store, "copies": copies}
         # Each daemon has an address of its own, as on a host of its own.
         addresses = [f"[osd.{number}]\npublic addr = 127.0.0.{number + 2}" for number in range(MOST_OSDS)]
         self.settings["addresses"] = "\n".join(addresses)
+        libraries = [object_class] if isinstance(object_class, (str, Path)) else object_class
+        self.settings["classes"] = class_settings(folder / "classes", libraries)
         self.children, self.osds = [], {}
         try:
             self._make_keys()
@@ -483,15 +403,21 @@ def main():
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--store", choices=("memstore", "bluestore"), default="memstore", help="where daemons keep objects (default: %(default)s)")
     parser.add_argument("--put", metavar="FILE=PATH", help="a file of this machine, and its path there")
+    parser.add_argument(
+        "--object-class", action="append", type=Path, metavar="FILE", help="a shared library libcls_NAME.so that daemons load; may be given several times"
+    )
     parser.add_argument("command", nargs="+")
     options = parser.parse_args()
     source, _, path = (options.put or "").partition("=")
     if options.put and not (path and Path(source).is_file()):
         parser.error(f"--put needs FILE=PATH with a file that exists, not {options.put}")
+    for library in options.object_class or ():
+        if not (library.match("libcls_*.so") and library.is_file()):
+            parser.error(f"--object-class needs a file libcls_NAME.so that exists, not {library}")
     # The daemons end with this program, also if somebody ends it.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to stop"))
     with tempfile.TemporaryDirectory() as folder:
-        ceph = CephFs(Path(folder), options.store)
+        ceph = CephFs(Path(folder), options.store, object_class=options.object_class)
         try:
             ceph.make_node_pool()
             ceph.env["CEPH_ARGS"] = "--id both"

@@ -71,6 +71,7 @@ pub fn report<'py>(py: Python<'py>, report: &Report, folded_here: bool) -> PyRes
     dict.set_item("rounds", report.rounds)?;
     dict.set_item("lanes", folded_here.then_some(report.lanes))?;
     dict.set_item("bytes_read", report.bytes_read)?;
+    dict.set_item("bytes_folded_in_storage", report.bytes_folded_in_storage)?;
     dict.set_item("bytes_moved", report.bytes_moved)?;
     dict.set_item("messages", report.messages)?;
     dict.set_item("bytes_to_client", report.bytes_to_client)?;

@@ -126,8 +126,11 @@ pub fn place(text: &str) -> Result<FoldPlace, Failure> {
     match text {
         "storage" => Ok(FoldPlace::Storage),
         "client" => Ok(FoldPlace::Client),
+        "osd" => Ok(FoldPlace::Osd),
         "auto" => Ok(FoldPlace::Auto),
-        _ => Err(Failure::usage(format!("place={text:?} is no place; use 'storage', 'client' or 'auto'"))),
+        _ => Err(Failure::usage(format!(
+            "place={text:?} is no place; use 'storage', 'client', 'osd' or 'auto'"
+        ))),
     }
 }
 
@@ -162,7 +165,7 @@ impl Job {
     }
 
     fn here(self, path: &std::path::Path, place: FoldPlace) -> Result<Found, Failure> {
-        if place == FoldPlace::Storage {
+        if matches!(place, FoldPlace::Storage | FoldPlace::Osd) {
             let text =
                 format!("{} is a file of this machine and is folded here; leave place out", path.display());
             return Err(Failure::usage(text));

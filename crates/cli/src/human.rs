@@ -195,6 +195,10 @@ pub fn report(report: &Report, folded_locally: bool, numerics: Numerics, rounded
     if targets > 1 {
         text.push_str(&format!(", {} between targets", readable(report.bytes_moved)));
     }
+    if report.bytes_folded_in_storage > 0 {
+        let inside = readable(report.bytes_folded_in_storage);
+        text.push_str(&format!(", {inside} folded in the storage daemons"));
+    }
     if report.bytes_to_client > 0 {
         let (moved, not) = (readable(report.bytes_to_client), readable(report.bytes_not_moved));
         text.push_str(&format!(", {moved} to the client, {not} not moved"));

@@ -95,6 +95,7 @@ pub fn report(report: &Report, folded_locally: bool) -> Json {
         "rounds": report.rounds,
         "lanes": folded_locally.then_some(report.lanes),
         "bytes_read": integer(i128::from(report.bytes_read)),
+        "bytes_folded_in_storage": integer(i128::from(report.bytes_folded_in_storage)),
         "bytes_moved": integer(i128::from(report.bytes_moved)),
         "messages": integer(i128::from(report.messages)),
         "bytes_to_client": integer(i128::from(report.bytes_to_client)),

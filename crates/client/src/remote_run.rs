@@ -56,6 +56,8 @@ pub struct Planned {
     pub files: Files,
     /// The placement, and the bytes that each placement moves.
     pub plan: Plan,
+    /// The place that was asked for.
+    pub wanted: FoldPlace,
     /// Whether nodes may hand their parts back to this process.
     pub movable: bool,
     /// The decision from the load of the nodes, if there was one.
@@ -120,7 +122,7 @@ impl Cluster {
             (plan.place, movable) = (FoldPlace::Client, false);
             plan.why = "the nodes have more to do than this process".into();
         }
-        Ok(Planned { question, files, plan, movable, decision, identity: String::new() })
+        Ok(Planned { question, files, plan, wanted: place, movable, decision, identity: String::new() })
     }
 
     /// Runs a planned request. Rows go to `rows` in order while it runs. If a busy node refuses before anything was
@@ -182,14 +184,15 @@ impl Cluster {
         rows: &mut dyn RowOutput,
         control: &Control,
     ) -> Result<Outcome, RunError> {
-        let Planned { question, files, plan, movable, decision, .. } = planned;
+        let Planned { question, files, plan, wanted, movable, decision, .. } = planned;
         if plan.place == FoldPlace::Client {
             run(self.at_client(planned, options)?, rows, control)
         } else {
             let max_record = if options.max_record == 0 { DEFAULT_MAX_RECORD } else { options.max_record };
             let request = question.request(&self.peers, files, ON_STORAGE, options.clone());
             let crew = question.crew(&self.peers, files, max_record, None);
-            let crew = crew.map(|crew| crew.with_statistics(options.statistics)).map(|crew| match movable {
+            let crew = crew.map(|crew| crew.with_statistics(options.statistics).with_place(*wanted));
+            let crew = crew.map(|crew| match movable {
                 true => {
                     let own = Options { block_bytes: REMOTE_BLOCK, max_record, ..options.clone() };
                     let here = decision.as_ref().map(Decision::client_targets).unwrap_or_default();

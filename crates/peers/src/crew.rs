@@ -11,7 +11,7 @@ use gristmill_runtime::{
     ClientShare, Crew, GroupEnd, HandBack, Options, PassOrder, RowCut, RunError, TakeShard, UnitSource,
 };
 use gristmill_wire::action::Receipt;
-use gristmill_wire::{Asker, FAN_IN, FoldRequest, GroupSpec, NodeShard};
+use gristmill_wire::{Asker, FAN_IN, FoldPlace, FoldRequest, GroupSpec, NodeShard};
 use tokio::sync::mpsc;
 
 use self::remote_units::RemoteUnits;
@@ -78,6 +78,12 @@ impl StorageCrew {
     /// Sets whether nodes may use and keep statistics of chunks.
     pub fn with_statistics(mut self, statistics: bool) -> StorageCrew {
         self.request.statistics = statistics;
+        self
+    }
+
+    /// Sets whether storage daemons behind the nodes fold.
+    pub fn with_place(mut self, place: FoldPlace) -> StorageCrew {
+        self.request.place = place;
         self
     }
 

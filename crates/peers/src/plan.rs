@@ -123,7 +123,7 @@ impl Plan {
             FoldPlace::Auto if misfit => {
                 Ok(plan(FoldPlace::Client, misfit_text(spec.name, file, &input.record, moved, client_bytes)))
             }
-            FoldPlace::Storage if misfit => Err(RunError::Remote {
+            FoldPlace::Storage | FoldPlace::Osd if misfit => Err(RunError::Remote {
                 kind: ErrorKind::Usage,
                 message: format!(
                     "{}; use --place client or auto, or put the file again{}",
@@ -131,7 +131,7 @@ impl Plan {
                     better_unit(file, &input.record)
                 ),
             }),
-            FoldPlace::Storage => Ok(plan(FoldPlace::Storage, "asked for".into())),
+            FoldPlace::Storage | FoldPlace::Osd => Ok(plan(FoldPlace::Storage, "asked for".into())),
             FoldPlace::Auto => {
                 Ok(plan(FoldPlace::Storage, "the nodes move less than a plain read would".into()))
             }
@@ -162,7 +162,7 @@ impl Plan {
         let (place, why) = match wanted {
             FoldPlace::Client => (FoldPlace::Client, "asked for".into()),
             FoldPlace::Auto if misfit => (FoldPlace::Client, text),
-            FoldPlace::Storage => (FoldPlace::Storage, "asked for".into()),
+            FoldPlace::Storage | FoldPlace::Osd => (FoldPlace::Storage, "asked for".into()),
             FoldPlace::Auto => (FoldPlace::Storage, "the nodes move less than a plain read would".into()),
         };
         Ok(Plan {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use gristmill_kernel::{Kernel, KernelError, Record, catalog};
+use gristmill_object_fold::Binding;
 use gristmill_runtime::{ErrorKind, FileParts, Options, Placement, Request, RunError, Selection};
 use gristmill_wire::{FoldRequest, InputSpec};
 
@@ -97,6 +98,10 @@ impl Question {
         let input = input.for_kernel(&kernel.spec());
         let mut request = Request::new(kernel, input, file);
         request.byte_order = byte_order;
+        if self.array.is_none() {
+            let bound_to = self.input.input()?.0;
+            request.binding = Some(Binding::new(&self.kernel, &self.params, bound_to, byte_order));
+        }
         request.selection = Selection { skip: self.input.skip, range: self.range };
         request.chunks = self.array.as_ref().map(|work| work.chunks.clone());
         request.options = options;

@@ -7,6 +7,8 @@
 
 mod abi;
 mod action;
+mod begun;
+mod call;
 mod locker;
 mod monitor;
 mod names;
@@ -14,7 +16,8 @@ mod pool;
 mod reading;
 
 pub(crate) use action::{Action, Change};
+pub use begun::MAX_IN_FLIGHT;
+pub(crate) use call::Call;
 pub use pool::{ANSWER_PATIENCE, MONITOR_PATIENCE};
 pub(crate) use pool::{ConnectFailure, Pool};
-pub use reading::MAX_IN_FLIGHT;
 pub(crate) use reading::Reading;

@@ -50,12 +50,13 @@
 //!
 //! # Where things are
 //! `client` has the functions of the library, and all `unsafe` code. `store.rs` is the trait, `access.rs` what all objects use, `object.rs` one object and `object/change.rs` its
-//! changes, `record.rs` what a head holds, `piece.rs` the names. `owner.rs` has the lock, `opening.rs` recovery, and `placement.rs` decides where
+//! changes, `record.rs` what a head holds, `piece.rs` the names. `folding.rs` has folds inside the storage daemons, `owner.rs` the lock, `opening.rs` recovery, and `placement.rs` decides where
 //! pieces lie.
 
 mod access;
 mod client;
 mod error;
+mod folding;
 mod hash;
 mod location;
 mod object;

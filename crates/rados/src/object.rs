@@ -91,6 +91,12 @@ impl Object {
         &self.record.written
     }
 
+    /// The name of a piece, if it exists.
+    pub fn name_of_piece(&self, id: &ObjectId, index: u64) -> Option<CString> {
+        let salt = self.record.pieces.get(&index)?;
+        Some(piece_name(id, &self.record, index, *salt))
+    }
+
     pub fn is_unflushed(&self) -> bool {
         self.unflushed
     }

@@ -1,6 +1,7 @@
 //! The store: its objects, and their states that are kept in memory.
 
 use std::collections::{BTreeSet, HashMap};
+use std::ffi::CString;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
@@ -19,6 +20,7 @@ use crate::RadosLocation;
 use crate::access::Access;
 use crate::client::Pool;
 use crate::error::{TAKEN_OVER, explain_connection};
+use crate::folding::Refusals;
 use crate::object::{Object, ObjectChange};
 use crate::opening::found_objects;
 use crate::owner::Ownership;
@@ -52,6 +54,7 @@ pub struct RadosStore {
     /// The names of all objects.
     ids: RwLock<BTreeSet<ObjectId>>,
     slots: Mutex<HashMap<ObjectId, Arc<RwLock<Slot>>>>,
+    pub(crate) refusals: Refusals,
 }
 
 /// The state of a name in memory.
@@ -75,7 +78,7 @@ impl RadosStore {
         let placement = Placement::new(&pool, location, &options.near)?;
         let access = Access::new(pool, location, placement, options.clock.clone(), owner);
         let ids = RwLock::new(found_objects(&access)?);
-        Ok(RadosStore { access, ids, slots: Mutex::default() })
+        Ok(RadosStore { access, ids, slots: Mutex::default(), refusals: Refusals::default() })
     }
 
     /// Flushes all objects, and gives the store back.
@@ -90,6 +93,15 @@ impl RadosStore {
             }
         }
         Ok(())
+    }
+
+    pub(crate) fn pool(&self) -> &Pool {
+        &self.access.pool
+    }
+
+    /// The name of a piece of an object. `None` if there is no such object or no such piece.
+    pub(crate) fn name_of_piece(&self, id: &ObjectId, index: u64) -> Option<CString> {
+        self.inspect(id, |object| Ok(object.name_of_piece(id, index))).ok().flatten()
     }
 
     /// The slot of a name.

@@ -183,6 +183,12 @@ pub enum RunError {
         /// Description of the fault.
         why: String,
     },
+    /// The storage of a file was to fold and cannot.
+    #[error("the storage daemons cannot fold this: {why}; use --place storage or auto")]
+    NotInStorage {
+        /// The reason.
+        why: String,
+    },
     /// The bytes of this kernel cannot be kept where they are made.
     #[error(
         "the output of '{kernel}' cannot be kept where it is made: only bytes of a kernel whose partial results are \
@@ -378,6 +384,7 @@ impl RunError {
             | RunError::SecondInput { .. }
             | RunError::SideBySide { .. }
             | RunError::CannotKeep { .. }
+            | RunError::NotInStorage { .. }
             | RunError::OtherRequest { .. }
             | RunError::Lanes { .. } => true,
             _ => false,

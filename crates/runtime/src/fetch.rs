@@ -24,6 +24,8 @@ pub struct Tally {
     pub messages: u64,
     /// Bytes that storage sent to the client; 0 if no bytes crossed a network.
     pub sent: u64,
+    /// Bytes that the storage of targets folded itself; they are among `read`.
+    pub in_storage: u64,
     /// Processor time that lanes of this process used.
     pub lanes: Duration,
 }
@@ -47,6 +49,7 @@ impl Tally {
         self.moved = self.moved.saturating_add(other.moved);
         self.messages = self.messages.saturating_add(other.messages);
         self.sent = self.sent.saturating_add(other.sent);
+        self.in_storage = self.in_storage.saturating_add(other.in_storage);
         self.lanes = self.lanes.saturating_add(other.lanes);
     }
 

@@ -6,6 +6,8 @@ use std::time::Instant;
 
 use gristmill_kernel::{ByteOrder, Ctx, DType, Input, Kernel, KernelError, Next, Passes, Value};
 
+use gristmill_object_fold::{Binding, FoldPolicy};
+
 use crate::crew::{Crew, PassOrder, crew_pass};
 use crate::options::MAX_ROUNDS;
 use crate::pass::run_pass;
@@ -38,6 +40,10 @@ pub struct Request {
     pub side: Vec<Arc<[u8]>>,
     /// Tuning of the request.
     pub options: Options,
+    /// The kernel as storage daemons are told to run it, if they may. `None` for kernels that are not built in.
+    pub binding: Option<Binding>,
+    /// Whether the storage of the parts folds.
+    pub fold_policy: FoldPolicy,
     /// Any text that differs between different requests (parameters, types, ranges). A checkpoint resumes only a request with
     /// the same text.
     pub identity: String,
@@ -70,6 +76,8 @@ impl Request {
             second: None,
             side: Vec::new(),
             options: Options::default(),
+            binding: None,
+            fold_policy: FoldPolicy::Auto,
             identity: String::new(),
         }
     }

@@ -62,6 +62,7 @@ mod rows;
 mod selection;
 mod shard;
 mod statistics;
+mod storage_folds;
 mod units;
 mod value_lane;
 

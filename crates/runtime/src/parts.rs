@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use gristmill_layout::{Layout, TargetIndex};
+use gristmill_object_fold::{FoldOrder, FoldRefusal, Folded, ObjectFolder, Span};
 use gristmill_store::{ObjectId, ObjectStore, ReadOptions, StoreError, Version};
 
 use crate::RunError;
@@ -48,6 +49,19 @@ pub trait Part: Send + Sync {
 
     /// Announces ranges that will be read soon.
     fn expect(&self, _ranges: &[PartRange<'_>]) {}
+
+    /// Whether the storage behind the part can fold records itself.
+    fn folds(&self) -> bool {
+        false
+    }
+
+    /// Has the storage fold spans of the object, once. Records that are missing in the answer were not folded.
+    ///
+    /// # Errors
+    /// It fails if the storage folds nothing.
+    fn fold(&self, _: Option<&str>, _: &FoldOrder, _: &[Span]) -> Result<Folded, FoldRefusal> {
+        Ok(Folded::default())
+    }
 
     /// Checks that the part has not changed since it was opened. The runtime checks it after the last read of a
     /// pass, so no answer and no checkpoint mixes bytes of two states.
@@ -103,6 +117,7 @@ pub struct StorePart {
     length: u64,
     node: String,
     verify: bool,
+    folder: Option<Arc<dyn ObjectFolder>>,
 }
 
 impl StorePart {
@@ -113,7 +128,15 @@ impl StorePart {
     /// The error is [`RunError::Store`] if there is no such object or the store fails.
     pub fn open(store: Arc<dyn ObjectStore>, object: ObjectId, node: String) -> Result<StorePart, RunError> {
         let stat = store.stat(&object)?;
-        Ok(StorePart { store, object, version: stat.version, length: stat.length, node, verify: false })
+        Ok(StorePart {
+            store,
+            object,
+            version: stat.version,
+            length: stat.length,
+            node,
+            verify: false,
+            folder: None,
+        })
     }
 
     /// Opens the object at this version.
@@ -131,13 +154,19 @@ impl StorePart {
         if stat.version != version {
             return Err(StoreError::Stale { id: object, expected: version, actual: stat.version }.into());
         }
-        Ok(StorePart { store, object, version, length: stat.length, node, verify: false })
+        Ok(StorePart { store, object, version, length: stat.length, node, verify: false, folder: None })
     }
 
     /// Sets whether all bytes that are read are compared with their checksums, or only those that are due.
     #[must_use]
     pub fn verifying(self, verify: bool) -> StorePart {
         StorePart { verify, ..self }
+    }
+
+    /// Sets what folds inside the storage of the store, if it can.
+    #[must_use]
+    pub fn folding(self, folder: Option<Arc<dyn ObjectFolder>>) -> StorePart {
+        StorePart { folder, ..self }
     }
 
     /// Length of the object in bytes.
@@ -161,6 +190,15 @@ impl Part for StorePart {
             });
         }
         Ok(())
+    }
+
+    fn folds(&self) -> bool {
+        self.folder.is_some()
+    }
+
+    fn fold(&self, object: Option<&str>, order: &FoldOrder, spans: &[Span]) -> Result<Folded, FoldRefusal> {
+        let Some(folder) = &self.folder else { return Ok(Folded::default()) };
+        folder.fold(object.unwrap_or(self.object.as_str()), order, spans)
     }
 
     fn unchanged(&self) -> Result<(), RunError> {

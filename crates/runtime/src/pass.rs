@@ -17,6 +17,7 @@ use crate::prepare::Prepared;
 use crate::rope::{collapses, end};
 use crate::row_lane::RowLane;
 use crate::rows::{Delivery, QueuedUnit, RowOutput};
+use crate::storage_folds::StorageFolds;
 use crate::units::{CutRule, Unit, chunk_units, units};
 use crate::value_lane::ValueLane;
 use crate::{Control, ExtentSet, Partial, RunError};
@@ -42,6 +43,8 @@ pub(crate) struct Pass<'a> {
     /// Folds of an interrupted pass, by the position at which they go on.
     pub resumed: Mutex<BTreeMap<u64, InterruptedFold>>,
     pub partial: Mutex<Partial>,
+    /// The folds inside the storage of the parts, if there are any.
+    pub storage: Option<StorageFolds>,
     /// Position from which on no record is needed, because a fold had enough or failed there.
     pub enough: AtomicU64,
     /// The failure at the lowest position. Lanes go on with the records before it. So it does not depend on the speed of lanes
@@ -128,6 +131,7 @@ impl<'a> Pass<'a> {
             units: Mutex::new(announced(job, units).peekable()),
             resumed: Mutex::default(),
             partial: Mutex::new(partial),
+            storage: StorageFolds::new(job, ctx),
             enough: AtomicU64::new(u64::MAX),
             failure: Mutex::new(None),
         }

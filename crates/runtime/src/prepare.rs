@@ -8,13 +8,14 @@ use gristmill_kernel::{
     Passes, Record, RecordRule, Spec,
 };
 use gristmill_layout::FixedRecords;
+use gristmill_object_fold::{Binding, FoldPolicy};
 
 use crate::chunks::{NumberedKernel, OwnedChunks};
 use crate::lines::LineStarts;
 use crate::options::MAX_BLOCK_BYTES;
 use crate::selection::Domain;
 use crate::units::Ownership;
-use crate::{FileParts, Options, Request, RunError, SecondFile, Statistics};
+use crate::{FileParts, Options, Request, RunError, SecondFile, Statistics, storage_folds};
 
 /// A request that was checked and resolved.
 pub(crate) struct Prepared {
@@ -36,6 +37,9 @@ pub(crate) struct Prepared {
     pub line_starts: LineStarts,
     pub side: Vec<Arc<[u8]>>,
     pub options: Options,
+    /// The kernel as the storage of parts folds it, if it may.
+    pub in_storage: Option<Binding>,
+    pub fold_policy: FoldPolicy,
     pub identity: String,
 }
 
@@ -97,6 +101,8 @@ pub(crate) fn prepare(
         second,
         side,
         options,
+        binding,
+        fold_policy,
         identity,
     } = request;
     let statistics = statistics.filter(|_| options.statistics);
@@ -144,7 +150,7 @@ pub(crate) fn prepare(
     }
     let second = prepare_second(&spec, second, domain.records.as_ref())?;
     let collapses = crate::rope::collapses(&*kernel);
-    Ok(Prepared {
+    let mut job = Prepared {
         kernel,
         spec,
         collapses,
@@ -160,8 +166,12 @@ pub(crate) fn prepare(
         line_starts: LineStarts::default(),
         side,
         options,
+        in_storage: None,
+        fold_policy,
         identity,
-    })
+    };
+    job.in_storage = storage_folds::allowed(binding, &job, last)?;
+    Ok(job)
 }
 
 /// Checks that the bytes of a kernel can be kept where they are made.

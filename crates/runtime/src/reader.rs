@@ -7,7 +7,6 @@ use std::sync::Arc;
 use gristmill_kernel::{Block, KernelError, check_lines};
 use gristmill_layout::{FixedRecords, TargetIndex};
 
-use crate::RunError;
 use crate::assembly::Assembly;
 use crate::buffer::Buffer;
 use crate::chunk_reader::ChunkDecoder;
@@ -18,6 +17,7 @@ use crate::options::MAX_BLOCK_BYTES;
 use crate::prepare::Prepared;
 use crate::pulls::PulledBytes;
 use crate::units::Unit;
+use crate::{ExtentSet, RunError};
 
 /// The decision of a callback to go on or to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +49,8 @@ pub(crate) struct Reader<'a> {
     search: LineSearch,
     /// The decoder of the lead, if records are chunks.
     pub(crate) decoder: Option<ChunkDecoder>,
+    /// Records that are not given out, because they are folded already.
+    pub folded: ExtentSet,
     /// The assembly of records, if chunks of other variables are read too.
     pub(crate) assembly: Option<Assembly>,
 }
@@ -83,6 +85,7 @@ impl<'a> Reader<'a> {
             pulled: Arc::default(),
             search: LineSearch::default(),
             decoder: None,
+            folded: ExtentSet::new(),
             assembly: None,
         }
     }
@@ -105,27 +108,29 @@ impl<'a> Reader<'a> {
             .max(1);
         let mut bytes = 0;
         for run in file.layout.runs(unit.target, unit.window.clone()) {
-            let mut owned = job.ownership.map_or(0..0, |own| own.starting_in(run.file.clone(), &unit.select));
-            while !owned.is_empty() {
-                let part = owned.start..owned.end.min(owned.start.saturating_add(most));
-                owned.start = part.end;
-                let block = self.plan_block(records, part);
-                let lacking = block.bytes.start < run.file.start || block.bytes.end > run.file.end;
-                let pull = lacking && !self.pulled.reaches(run.file.start);
-                let full =
-                    bytes + block.len() > job.options.block_bytes || self.planned.len() >= MAX_PLANNED_BLOCKS;
-                if bytes > 0 && (full || pull) {
-                    bytes = 0;
-                    if self.flush(unit.target, each)? == Flow::Stop {
-                        return Ok(Flow::Stop);
+            let owned = job.ownership.map_or(0..0, |own| own.starting_in(run.file.clone(), &unit.select));
+            for mut rest in self.folded.gaps(owned) {
+                while !rest.is_empty() {
+                    let part = rest.start..rest.end.min(rest.start.saturating_add(most));
+                    rest.start = part.end;
+                    let block = self.plan_block(records, part);
+                    let lacking = block.bytes.start < run.file.start || block.bytes.end > run.file.end;
+                    let pull = lacking && !self.pulled.reaches(run.file.start);
+                    let full = bytes + block.len() > job.options.block_bytes
+                        || self.planned.len() >= MAX_PLANNED_BLOCKS;
+                    if bytes > 0 && (full || pull) {
+                        bytes = 0;
+                        if self.flush(unit.target, each)? == Flow::Stop {
+                            return Ok(Flow::Stop);
+                        }
                     }
+                    if pull {
+                        self.at = block.records.start;
+                        self.pull(unit, run.file.start)?;
+                    }
+                    bytes += block.len();
+                    self.planned.push(block);
                 }
-                if pull {
-                    self.at = block.records.start;
-                    self.pull(unit, run.file.start)?;
-                }
-                bytes += block.len();
-                self.planned.push(block);
             }
         }
         self.flush(unit.target, each)

@@ -21,6 +21,8 @@ pub struct Report {
     pub bytes_read: u64,
     /// Chunks of an array that were answered from their statistics, unread, in all passes.
     pub chunks_settled: u64,
+    /// Bytes among these that storage daemons folded, behind the storage nodes.
+    pub bytes_folded_in_storage: u64,
     /// Bytes that one target pulled from another.
     pub bytes_moved: u64,
     /// Messages between targets that this took.
@@ -134,6 +136,7 @@ impl Report {
             lanes: job.options.lanes,
             bytes_read,
             chunks_settled: tally.settled.saturating_add(client_share.tally.settled),
+            bytes_folded_in_storage: tally.in_storage,
             bytes_moved: tally.moved,
             messages: tally.messages.saturating_add(client_share.tally.messages),
             bytes_to_client,

@@ -106,6 +106,15 @@ impl Lane for ValueLane<'_, '_> {
             let unit = pass.claim(&mut lock(&pass.units));
             let Some(unit) = unit else { break };
             reader.at = pass.position(&unit);
+            if let Some(storage) = &pass.storage {
+                match storage.unit(pass, &unit, &mut reader.tally) {
+                    Ok(folded) => reader.folded = folded,
+                    Err(error) => {
+                        pass.fail(reader.at, error);
+                        continue;
+                    }
+                }
+            }
             let each = &mut |block: &Block<'_>| {
                 pass.control.in_pieces(&pass.job.spec, block, &mut |piece| self.block(piece, thread))
             };

@@ -83,7 +83,7 @@ impl Node {
             let text = "a node that joins a cluster needs its key: give --key FILE, made by the entry node";
             return Err(ServerError::Usage(text.into()));
         }
-        let (store, statistics, cache, reserve, closed) = blocking({
+        let (objects, statistics, cache, reserve, closed) = blocking({
             let (dir, threads, recovery) = (dir.clone(), Handle::current(), options.recovery.clone());
             move || {
                 let closed = close_to_others(&dir)?;
@@ -93,19 +93,19 @@ impl Node {
                         recovery.send_replace(Some(far));
                     }
                 };
-                let store = target::open(&dir, &objects, &addresses_of(&reached_by), tell)?;
+                let opened = target::open(&dir, &objects, &addresses_of(&reached_by), tell)?;
                 if entry {
-                    membership::check_entry(&dir, &*store)?;
+                    membership::check_entry(&dir, &*opened.store)?;
                 }
                 let books = options
                     .statistics
-                    .then(|| StatisticsStore::open(&dir, store.clone(), threads))
+                    .then(|| StatisticsStore::open(&dir, opened.store.clone(), threads))
                     .transpose()?;
                 let cache_dir = dir.join(target::CACHE_FOLDER);
                 let cache =
                     options.outside_cache.map(|bytes| RangeCache::open(&cache_dir, bytes)).transpose();
                 let cache = cache.map_err(|error| ServerError::Usage(error.to_string()))?;
-                Ok::<_, ServerError>((store, books, cache, reserve, closed))
+                Ok::<_, ServerError>((opened, books, cache, reserve, closed))
             }
         })
         .await?;
@@ -153,7 +153,8 @@ impl Node {
         })
         .await?;
         let shared = Arc::new(Shared {
-            store,
+            store: objects.store,
+            folder: objects.folder,
             holds_files,
             statistics,
             reserve,

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use gristmill_object_fold::FoldPolicy;
 use gristmill_peers::{Files, ON_STORAGE, Question, file_parts};
 use gristmill_runtime::{ErrorKind, RunError, StorePart};
 use gristmill_store::{ObjectId, StoreError, Version};
-use gristmill_wire::{FileMap, FoldRequest, Grant, NodeShard, Rights};
+use gristmill_wire::{FileMap, FoldPlace, FoldRequest, Grant, NodeShard, Rights};
 
 use crate::door::Caller;
 use crate::error::{Answer, Refusal};
@@ -36,6 +37,11 @@ pub(crate) fn node_request(
     let mut run = question.request_over(file, options).map_err(Refusal::from)?;
     // Chunks that statistics settle are not read, and so their checksums are not compared.
     run.options.statistics = request.statistics && !request.verify;
+    run.fold_policy = match request.place {
+        FoldPlace::Osd => FoldPolicy::Always,
+        FoldPlace::Storage => FoldPolicy::Never,
+        FoldPlace::Auto | FoldPlace::Client => FoldPolicy::Auto,
+    };
     run.statistics = statistics::for_request(shared, files, &run);
     Ok((run, question.kernel))
 }
@@ -147,7 +153,7 @@ fn own_file(
             );
             return Err(RunError::Remote { kind: ErrorKind::Failed, message });
         }
-        *part = Arc::new(own.verifying(verify));
+        *part = Arc::new(own.verifying(verify).folding(shared.folder.clone()));
     }
     Ok(file)
 }

@@ -29,6 +29,7 @@ pub(crate) struct Run {
     question: Question,
     files: Files,
     shape: Option<RowShape>,
+    place: FoldPlace,
     pub control: Arc<Control>,
 }
 
@@ -63,7 +64,7 @@ impl Run {
             }
         };
         let control = Arc::new(Control::new());
-        Ok(Run { shared: shared.clone(), question, files, shape, control })
+        Ok(Run { shared: shared.clone(), question, files, shape, place: request.place, control })
     }
 
     /// Schema of the rows. `None` for a value, whose columns are known only with the value.
@@ -84,6 +85,7 @@ impl Run {
         let max_record = options.max_record;
         let request = self.question.request(&self.shared.peers, &self.files, ON_STORAGE, options)?;
         let crew = self.question.crew(&self.shared.peers, &self.files, max_record, None)?;
+        let crew = crew.with_place(self.place);
         let schema = self.shape.as_ref().map(row_schema);
         let runtime = self.shared.peers.runtime();
         let mut rows = ArrowRows { out, shape: self.shape.as_ref().zip(schema), runtime };

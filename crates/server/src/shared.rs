@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use gristmill_namespace::Namespace;
+use gristmill_object_fold::ObjectFolder;
 use gristmill_peers::Peers;
 use gristmill_runtime::{ErrorKind, Options};
 use gristmill_store::ObjectStore;
@@ -40,6 +41,8 @@ pub(crate) const NOT_JOINED: u32 = u32::MAX;
 pub(crate) struct Shared {
     /// The objects of files of the cluster.
     pub store: Arc<dyn ObjectStore>,
+    /// Folds inside the storage of the store, if it can.
+    pub folder: Option<Arc<dyn ObjectFolder>>,
     /// Whether the node holds files of the cluster. If not, the store is empty.
     pub holds_files: bool,
     /// Statistics of chunks, unless the option disables them.

@@ -6,6 +6,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
+use gristmill_object_fold::ObjectFolder;
 use gristmill_rados::{RadosOptions, RadosStore};
 use gristmill_store::{
     ArrivalState, EmptyStore, LocalStore, ObjectId, ObjectStore, RecoveryProgress, StoreError, write_atomic,
@@ -32,6 +33,13 @@ const PLACE_FILE: &str = "objects.place";
 /// Names of objects that are listed at once.
 const LIST_PAGE: usize = 256;
 
+/// The objects of a target.
+pub(crate) struct Objects {
+    pub store: Arc<dyn ObjectStore>,
+    /// The same store, if its storage folds.
+    pub folder: Option<Arc<dyn ObjectFolder>>,
+}
+
 /// Opens the store, and removes objects that were not complete when the node last stopped: their clients have lost the
 /// connection.
 ///
@@ -46,9 +54,10 @@ pub(crate) fn open(
     objects: &NodeObjects,
     near: &[IpAddr],
     tell: &mut dyn FnMut(RecoveryProgress),
-) -> Result<Arc<dyn ObjectStore>, ServerError> {
+) -> Result<Objects, ServerError> {
     let failed = |source| ServerError::Store { target: dir.to_owned(), source };
     check_place(dir, objects)?;
+    let mut folder: Option<Arc<dyn ObjectFolder>> = None;
     let store: Arc<dyn ObjectStore> = match objects {
         NodeObjects::Directory => {
             Arc::new(LocalStore::open_with_progress(dir.join(OBJECTS), tell).map_err(failed)?)
@@ -57,9 +66,11 @@ pub(crate) fn open(
             let options = RadosOptions { near: near.to_owned(), ..RadosOptions::of_environment() };
             let store = RadosStore::open(location, &options).map_err(failed)?;
             write_atomic(&dir.join(PLACE_FILE), format!("{location}\n").as_bytes()).map_err(failed)?;
-            Arc::new(store)
+            let store = Arc::new(store);
+            folder = Some(store.clone());
+            store
         }
-        NodeObjects::None => return Ok(Arc::new(EmptyStore)),
+        NodeObjects::None => return Ok(Objects { store: Arc::new(EmptyStore), folder }),
     };
     let mut after: Option<ObjectId> = None;
     loop {
@@ -71,7 +82,7 @@ pub(crate) fn open(
         }
         match page.last() {
             Some(last) => after = Some(last.clone()),
-            None => return Ok(store),
+            None => return Ok(Objects { store, folder }),
         }
     }
 }

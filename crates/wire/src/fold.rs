@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::bounded::at_most;
 use crate::run::decode_versioned;
 use crate::{
-    ArraySpec, InputSpec, MAX_DEPTH, MAX_FILE_TARGETS, MAX_FILES_OF_REQUEST, MAX_PARAMS, MAX_REQUEST_BYTES,
-    PROTOCOL, WireError, is_processors_name,
+    ArraySpec, FoldPlace, InputSpec, MAX_DEPTH, MAX_FILE_TARGETS, MAX_FILES_OF_REQUEST, MAX_PARAMS,
+    MAX_REQUEST_BYTES, PROTOCOL, WireError, is_processors_name,
 };
 
 /// Targets that one node folds.
@@ -123,12 +123,20 @@ pub struct FoldRequest {
     pub asker: Option<Asker>,
     /// The first selected record, and the record after the last one.
     pub select: (u64, u64),
+    /// Whether the folds run in the storage daemons behind a node, or on it: `osd`, `storage`, or where it is faster.
+    #[serde(default, skip_serializing_if = "is_auto")]
+    pub place: FoldPlace,
     /// Whether nodes may use and store statistics of chunks.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub statistics: bool,
     /// Whether all bytes are compared with their checksums, also those that were compared lately.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub verify: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_auto(place: &FoldPlace) -> bool {
+    *place == FoldPlace::Auto
 }
 
 const fn yes() -> bool {
@@ -167,6 +175,7 @@ impl FoldRequest {
             output: None,
             asker: None,
             select: (0, 0),
+            place: FoldPlace::Auto,
             statistics: true,
             verify: false,
         }

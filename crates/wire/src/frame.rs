@@ -51,6 +51,8 @@ pub struct TallyFrame {
     pub messages: u64,
     /// Chunks that were answered from their statistics and not read.
     pub settled: u64,
+    /// Bytes that the storage of targets folded itself.
+    pub in_storage: u64,
 }
 
 impl TallyFrame {
@@ -63,6 +65,7 @@ impl TallyFrame {
             moved: tally.moved,
             messages: tally.messages,
             settled: tally.settled,
+            in_storage: tally.in_storage,
         }
     }
 
@@ -77,6 +80,7 @@ impl TallyFrame {
             }
         }
         (tally.moved, tally.messages, tally.settled) = (self.moved, self.messages, self.settled);
+        tally.in_storage = self.in_storage;
         tally
     }
 }
@@ -163,6 +167,7 @@ impl Frame {
                 out.put_u64(tally.moved);
                 out.put_u64(tally.messages);
                 out.put_u64(tally.settled);
+                out.put_u64(tally.in_storage);
             }
         }
         out
@@ -246,6 +251,7 @@ fn fields(kind: u8, read: &mut StateReader<'_>) -> Result<Frame, KernelError> {
                 tally.targets.push((target, read.u64()?, read.u64()?));
             }
             (tally.moved, tally.messages, tally.settled) = (read.u64()?, read.u64()?, read.u64()?);
+            tally.in_storage = read.u64()?;
             Ok(Frame::Finished(tally))
         }
         other => Err(read.bad(format!("there is no frame of kind {other}"))),

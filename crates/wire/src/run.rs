@@ -16,7 +16,9 @@ pub enum FoldPlace {
     Storage,
     /// At the client, which reads the bytes.
     Client,
-    /// On the storage nodes unless they would move more than a plain read.
+    /// In the storage daemons of Ceph, which hold the objects of the nodes.
+    Osd,
+    /// On the storage nodes unless they would move more than a plain read, and in storage daemons that can fold.
     #[default]
     Auto,
 }

@@ -61,9 +61,20 @@ fn unit_end() -> impl Strategy<Value = UnitEnd> {
 }
 
 fn frame() -> impl Strategy<Value = Frame> {
-    let tally =
-        (prop::collection::vec((any::<u32>(), number(), number()), 0..9), number(), number(), number())
-            .prop_map(|(targets, moved, messages, settled)| TallyFrame { targets, moved, messages, settled });
+    let tally = (
+        prop::collection::vec((any::<u32>(), number(), number()), 0..9),
+        number(),
+        number(),
+        number(),
+        number(),
+    )
+        .prop_map(|(targets, moved, messages, settled, in_storage)| TallyFrame {
+            targets,
+            moved,
+            messages,
+            settled,
+            in_storage,
+        });
     prop_oneof![
         number().prop_map(Frame::Progress),
         number().prop_map(Frame::Begin),
@@ -227,11 +238,12 @@ fn counts_are_added_to_their_targets_only() {
     let mut tally = Tally::new(5);
     (tally.read[1], tally.records[1], tally.read[4]) = (10, 2, 7);
     (tally.moved, tally.messages, tally.settled) = (3, 1, 2);
+    tally.in_storage = 4;
     let frame = TallyFrame::new(&tally);
     assert_eq!(frame.targets, [(1, 10, 2), (4, 7, 0)]);
     let back = frame.tally(5);
     assert_eq!((&back.read, &back.records), (&tally.read, &tally.records));
-    assert_eq!((back.moved, back.messages, back.settled), (3, 1, 2));
+    assert_eq!((back.moved, back.messages, back.settled, back.in_storage), (3, 1, 2, 4));
     // A node that names a missing target, or a target twice, changes no other count.
     let wrong = TallyFrame { targets: vec![(9, 1, 1), (0, u64::MAX, 1), (0, 1, 1)], ..TallyFrame::default() };
     let counted = wrong.tally(2);

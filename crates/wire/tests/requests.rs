@@ -63,7 +63,7 @@ proptest! {
         range in prop::option::of((number(), prop::option::of(number()))),
         texts in prop::collection::btree_map(any::<String>(), any::<String>(), 0..4),
         (whole, flag) in any::<(u64, bool)>(),
-        place in prop_oneof![Just(FoldPlace::Storage), Just(FoldPlace::Client), Just(FoldPlace::Auto)],
+        place in prop_oneof![Just(FoldPlace::Storage), Just(FoldPlace::Client), Just(FoldPlace::Osd), Just(FoldPlace::Auto)],
     ) {
         let params: BTreeMap<String, Param> =
             texts.into_iter().map(|(name, text)| (name, Param(text))).collect();

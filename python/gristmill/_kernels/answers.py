@@ -92,8 +92,9 @@ class Answer(Mapping[str, Any]):
     #: The bytes that the kernel gives, as an array: the image of ``gaussian``, the labels of ``kmeans``.
     output: NDArray[Any] | None
     #: Where and how the answer was computed: ``elapsed_seconds``, ``rounds``, ``lanes`` (``None`` if storage nodes
-    #: computed), ``bytes_read``, ``bytes_moved`` between targets, the number of their ``messages``,
-    #: ``bytes_to_client``, ``bytes_not_moved``, ``chunks_settled`` (known from statistics, without being read),
+    #: computed), ``bytes_read``, ``bytes_folded_in_storage`` (in the storage daemons of
+    #: Ceph), ``bytes_moved`` between targets, the number of their ``messages``, ``bytes_to_client``, ``bytes_not_moved``,
+    #: ``chunks_settled`` (known from statistics, without being read),
     #: ``places``, ``revisions`` (decisions that changed meanwhile), and ``shortages`` (nodes of which other work
     #: than folds used 75 % of the processors or more before it began, with that share; only with ``place="auto"``).
     report: dict[str, Any]

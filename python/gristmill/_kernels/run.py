@@ -66,7 +66,8 @@ def run(
     big_endian
         Selects big-endian elements.
     place
-        ``"storage"``, ``"client"``, or ``"auto"``, which moves fewer bytes.
+        ``"storage"``, ``"client"``, or ``"auto"``, which moves fewer bytes. ``"osd"`` folds in the storage daemons of Ceph
+        that keep the objects of the nodes, and is refused where they cannot.
     lanes
         Number of threads of this process, if the kernel runs here. The default is one for each core.
     max_record

@@ -53,8 +53,9 @@ pub struct RunArgs {
     /// Print one JSON object; integers beyond 2^53 and non-finite numbers are strings
     #[arg(long)]
     pub json: bool,
-    /// Where folds run: on the storage nodes, at the client over plain reads, or chosen for each request
-    #[arg(long, value_name = "storage|client|auto", default_value = "auto", value_parser = parse_place)]
+    /// Where folds run: on the storage nodes, at the client over plain reads, in the storage daemons of Ceph that keep the objects of the
+    /// nodes, or chosen for each request
+    #[arg(long, value_name = "storage|client|osd|auto", default_value = "auto", value_parser = parse_place)]
     pub place: FoldPlace,
     /// Print before the answer where it is computed, why, and how much the other place would move
     #[arg(long)]
@@ -136,7 +137,8 @@ fn parse_place(text: &str) -> Result<FoldPlace, String> {
     match text {
         "storage" => Ok(FoldPlace::Storage),
         "client" => Ok(FoldPlace::Client),
+        "osd" => Ok(FoldPlace::Osd),
         "auto" => Ok(FoldPlace::Auto),
-        _ => Err(format!("'{text}' is not a place; use storage, client or auto")),
+        _ => Err(format!("'{text}' is not a place; use storage, client, osd or auto")),
     }
 }

@@ -84,6 +84,8 @@ gristmill_ceph::c_library! { "librados.so.2", Functions {
     rados_release_read_op(*mut CRead) -> ();
     rados_read_op_omap_get_keys2(*mut CRead, *const c_char, u64, *mut *mut CEntries, *mut u8, *mut c_int) -> ();
     rados_read_op_omap_get_vals_by_keys2(*mut CRead, *const *const c_char, usize, *const usize, *mut *mut CEntries, *mut c_int) -> ();
+    rados_read_op_exec(*mut CRead, *const c_char, *const c_char, *const c_char, usize, *mut *mut c_char, *mut usize, *mut c_int) -> ();
+    rados_aio_read_op_operate(*mut CRead, *mut CPool, *mut CCompletion, *const c_char, c_int) -> c_int;
     rados_read_op_operate(*mut CRead, *mut CPool, *const c_char, c_int) -> c_int;
     rados_omap_get_next2(*mut CEntries, *mut *mut c_char, *mut *mut c_char, *mut usize, *mut usize) -> c_int;
     rados_omap_get_end(*mut CEntries) -> ();

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use super::Pool;
 use super::abi::{CREATE_EXCLUSIVE, CWrite, EQUAL, FULL_FORCE, FULL_TRY};
-use super::reading::{Begun, MAX_IN_FLIGHT};
+use super::begun::{Begun, MAX_IN_FLIGHT};
 
 /// One action of a change.
 #[derive(Clone, Copy, Debug)]

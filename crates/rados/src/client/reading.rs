@@ -1,6 +1,5 @@
 //! Reading bytes, attributes and entries of objects.
 
-use std::collections::VecDeque;
 use std::ffi::{CString, c_char};
 use std::ptr::{NonNull, null_mut};
 
@@ -8,10 +7,8 @@ use gristmill_ceph::checked;
 use rustix::io::Errno;
 
 use super::Pool;
-use super::abi::{CCompletion, CEntries, Functions};
-
-/// Most operations that one call has in flight.
-pub const MAX_IN_FLIGHT: usize = 16;
+use super::abi::{CEntries, Functions};
+use super::begun::{Begun, all_ends};
 
 /// Most keys of entries that are asked for at once. Ceph returns 1,024 by default.
 const KEYS_AT_ONCE: u64 = 1_024;
@@ -26,68 +23,13 @@ pub(crate) struct Reading<'a> {
     pub out: &'a mut [u8],
 }
 
-/// An operation that was begun. Dropping waits for its end.
-pub(super) struct Begun {
-    functions: &'static Functions,
-    completion: NonNull<CCompletion>,
-}
-
-impl Begun {
-    /// Begins an operation with `begin`, which gets the completion.
-    pub fn new(
-        functions: &'static Functions,
-        begin: impl FnOnce(*mut CCompletion) -> i32,
-    ) -> Result<Begun, Errno> {
-        let mut completion = null_mut();
-        // SAFETY: there is no callback, and the library writes one pointer.
-        let made =
-            unsafe { (functions.rados_aio_create_completion2)(null_mut(), null_mut(), &raw mut completion) };
-        checked(made)?;
-        let completion = NonNull::new(completion).ok_or(Errno::NOMEM)?;
-        if let Err(errno) = checked(begin(completion.as_ptr())) {
-            // SAFETY: the operation was not begun, so nobody else has the completion.
-            unsafe { (functions.rados_aio_release)(completion.as_ptr()) };
-            return Err(errno);
-        }
-        Ok(Begun { functions, completion })
-    }
-
-    /// Waits for the end and returns what the operation returned.
-    pub fn end(self) -> Result<u32, Errno> {
-        // SAFETY: the completion is alive until it is dropped.
-        checked(unsafe {
-            (self.functions.rados_aio_wait_for_complete)(self.completion.as_ptr());
-            (self.functions.rados_aio_get_return_value)(self.completion.as_ptr())
-        })
-    }
-}
-
-impl Drop for Begun {
-    fn drop(&mut self) {
-        // SAFETY: the completion is alive. After the wait the library does not touch the buffers of the operation.
-        unsafe {
-            (self.functions.rados_aio_wait_for_complete)(self.completion.as_ptr());
-            (self.functions.rados_aio_release)(self.completion.as_ptr());
-        }
-    }
-}
-
 impl Pool {
     /// Reads ranges of objects, [`MAX_IN_FLIGHT`] at once, and returns how many bytes of each there are. An object that ends within a range
     /// gives fewer bytes than asked.
     pub fn read_all(&self, readings: &mut [Reading<'_>]) -> Vec<Result<usize, Errno>> {
-        let mut read = Vec::with_capacity(readings.len());
         // The buffers are borrowed until the function returns, and it returns after all operations have ended.
-        let mut begun: VecDeque<Result<Begun, Errno>> = VecDeque::new();
-        let end = |begun: Option<Result<Begun, Errno>>| {
-            begun.map(|begun| begun.and_then(Begun::end).map(|bytes| bytes as usize))
-        };
-        for reading in readings {
-            if begun.len() >= MAX_IN_FLIGHT {
-                read.extend(end(begun.pop_front()));
-            }
-            let Reading { name, offset, out } = reading;
-            begun.push_back(Begun::new(self.functions, |completion| {
+        let begun = readings.iter_mut().map(|Reading { name, offset, out }| {
+            Begun::new(self.functions, |completion| {
                 // SAFETY: the name ends with NUL and is copied; the buffer lives until the operation has ended (see above).
                 unsafe {
                     (self.functions.rados_aio_read)(
@@ -99,12 +41,9 @@ impl Pool {
                         *offset,
                     )
                 }
-            }));
-        }
-        while let Some(ended) = end(begun.pop_front()) {
-            read.push(ended);
-        }
-        read
+            })
+        });
+        all_ends(begun).into_iter().map(|ended| ended.map(|bytes| bytes as usize)).collect()
     }
 
     /// The value of an attribute of an object, or `None` if it has none.

@@ -57,8 +57,8 @@ impl Job {
         options: Options,
     ) -> Result<Job, CliError> {
         let place = match (args.checkpoint.is_some(), args.place) {
-            (true, FoldPlace::Storage) => {
-                let text = "--checkpoint keeps the state of folds at the client; omit --place storage";
+            (true, FoldPlace::Storage | FoldPlace::Osd) => {
+                let text = "--checkpoint keeps the state of folds at the client; omit --place";
                 return Err(CliError::Usage(text.into()));
             }
             (true, _) => FoldPlace::Client,
@@ -121,12 +121,12 @@ impl Job {
     }
 }
 
-/// Refuses `--place storage` for a file that no storage node has.
+/// Refuses `--place storage` and `--place osd` for a file that no storage node has.
 ///
 /// # Errors
 /// The error is [`CliError::Usage`].
 pub(super) fn refuse_storage(args: &RunArgs) -> Result<(), CliError> {
-    if args.place != FoldPlace::Storage {
+    if !matches!(args.place, FoldPlace::Storage | FoldPlace::Osd) {
         return Ok(());
     }
     let which = if args.path.local().is_some() { "of this machine" } else { "of no cluster" };
