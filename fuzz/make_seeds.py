@@ -43,6 +43,14 @@ PARTIAL = u64(0, 1, 1, 0, 8) + blob(u64(8)) + b"\0"
 OTHER = u64(0, 1, 1, 8, 16) + blob(u64(8)) + b"\1" + u64(12)
 
 
+def object_fold(kernel, dtype, record, *spans, params=(), content=bytes(range(256)) * 2):
+    """A request for a fold inside a storage daemon, and the bytes of the object."""
+    named = b"".join(blob(word.encode()) for pair in params for word in pair)
+    binding = blob(kernel.encode()) + u64(len(params)) + named + blob(dtype.encode()) + u64(record) + b"\0" + u64(4096)
+    message = u64(1) + binding + u64(0) + blob(b"") + b"\0" + u64(0, 1 << 20, len(spans), *(number for span in spans for number in span))
+    return struct.pack("<H", len(message)) + message + content
+
+
 def http(line, *headers, body=b""):
     return "\r\n".join([line + " HTTP/1.1", "Host: n", *headers, "Connection: close", "", ""]).encode() + body
 
@@ -66,6 +74,12 @@ SEEDS = {
         b"\7" + u64(2, 0, 10, 2, 3, 7, 1, 5, 6),
     ],
     "rows": [b"\3\2\1\5\5ab", b"\1\2\2\0\1\1\7abcd", b"\2\2\4\1\1\2xyz", b"\0\1\0\0\3xyz", b"\3\0\0"],
+    "object_fold": [
+        object_fold("sum", "f64", 8, (0, 10, 40), (256, 64, 90)),
+        object_fold("wc", "", 0, (3, 3, 400)),
+        object_fold("histogram", "i16", 2, (0, 0, 9), params=[("bins", "4"), ("range", "0:99")]),
+        object_fold("count", "", 13, (0, 5, 30)),
+    ],
     "partial": [bytes([kernel]) + struct.pack("<H", len(PARTIAL)) + PARTIAL + OTHER for kernel in (0, 5, 19)],
     "join": [
         bytes([kernel]) + bytes([6, 0, 3, 7, 8, 3, 9]) + bytes([6, 4, 3, 1, 8, 3, 2]) for kernel in (0, 2, 4, 8, 13, 19, 21)

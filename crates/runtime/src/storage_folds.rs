@@ -139,9 +139,6 @@ fn join(
         if let Some(records) = tally.records.get_mut(target as usize) {
             *records += count;
         }
-        // The processors of this machine did not fold them, so they say nothing of its speed.
-        pass.control.settled(count);
-        pass.control.folded(count);
     }
     if let Some(at) = enough_at {
         pass.enough.fetch_min(at, Ordering::Relaxed);

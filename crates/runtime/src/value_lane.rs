@@ -108,7 +108,12 @@ impl Lane for ValueLane<'_, '_> {
             reader.at = pass.position(&unit);
             if let Some(storage) = &pass.storage {
                 match storage.unit(pass, &unit, &mut reader.tally) {
-                    Ok(folded) => reader.folded = folded,
+                    Ok(folded) => {
+                        // The processors of this machine did not fold them, so they say nothing of its speed.
+                        pass.control.settled(folded.count());
+                        thread.folded(folded.count());
+                        reader.folded = folded;
+                    }
                     Err(error) => {
                         pass.fail(reader.at, error);
                         continue;
