@@ -2,6 +2,7 @@
 # make check    format, lints and unit tests: some minutes once everything was built
 # make test     every check: format, lints, tests in Rust and Python
 # make test-ceph  files of a real Ceph: in buckets, on CephFS and in a pool, which 'make test' leaves out
+# make ceph-demo  a small Ceph with nodes over it, and folds inside its storage daemons
 # make test-emulators  files of servers that stand for Azure and Google, which 'make test' leaves out
 # make bench    all benchmarks; figures and pictures go to bench/results
 # make docs     the site of the documentation, in target/site
@@ -60,6 +61,14 @@ test-ceph: $(VENV)/ready
 	scripts/ceph
 	GRISTMILL_BIN=target/debug/gristmill $(VENV)/bin/python -m pytest -q -rs -m ceph tests/test_radosgw.py tests/test_cephfs.py \
 	    tests/test_cephfs_changes.py tests/test_rados.py tests/test_object_class.py
+
+# The same installation, and a cluster that a person can watch: nodes over a pool, and folds inside the storage daemons.
+.PHONY: ceph-demo
+ceph-demo: $(VENV)/ready
+	$(CARGO) build --workspace --all-features --bins
+	$(CARGO) build -p gristmill-object-class
+	scripts/ceph
+	$(VENV)/bin/python tests/ceph_cluster.py --object-class target/debug/libcls_gristmill.so -- scripts/ceph_demo
 
 # Some minutes more where Azurite (npm) and fake-gcs-server (Go) are not installed yet.
 .PHONY: test-emulators

@@ -51,15 +51,15 @@ def array(said):
     return np.array([float(x) if isinstance(x, str) else x for x in said["values"]], kind).reshape(said["shape"])
 
 
-def sum_request(binary, path, want):
+def sum_request(binary, path, want, *options):
     """A function that sums float64 of a path and returns the seconds of the request, from its report. The sum must be `want`, if it is known."""
 
     def run():
-        words = [binary, "run", "sum", path, "--type", "f64", "--json", "--no-progress"]
+        words = [binary, "run", "sum", path, "--type", "f64", "--json", "--no-progress", *options]
         done = subprocess.run(list(map(str, words)), capture_output=True, env=environment(), check=True)
         answer = json.loads(done.stdout)
         pairs.require(want in (None, answer["result"]["sum"]), f"the sum of {path}")
-        run.sum = answer["result"]["sum"]
+        run.sum, run.report = answer["result"]["sum"], answer["report"]
         return answer["report"]["elapsed_seconds"]
 
     return run

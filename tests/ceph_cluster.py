@@ -404,7 +404,7 @@ def main():
     parser.add_argument("--store", choices=("memstore", "bluestore"), default="memstore", help="where daemons keep objects (default: %(default)s)")
     parser.add_argument("--put", metavar="FILE=PATH", help="a file of this machine, and its path there")
     parser.add_argument(
-        "--object-class", action="append", type=Path, metavar="FILE", help="a shared library libcls_NAME.so that daemons load; may be given several times"
+        "--object-class", action="append", type=Path, metavar="FILE", help="a library libcls_NAME.so that daemons load; may be repeated"
     )
     parser.add_argument("command", nargs="+")
     options = parser.parse_args()
