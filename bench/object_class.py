@@ -36,7 +36,7 @@ COMPILER = ("g++", "-std=c++17", "-O3", "-march=native", "-Wall", "-Wno-psabi")
 
 
 def missing(library):
-    """What the program lacks, and the remedy; `None` if it has everything."""
+    """Says what the program lacks and how to get it. Returns `None` if it has everything."""
     if not library.is_file():
         release = "--release " if library.parent.name == "release" else ""
         return f"{library} is missing; cargo build {release}-p gristmill-object-class"

@@ -61,7 +61,7 @@ def stores_of(nodes):
 
 
 def librados(pool, *words):
-    """What librados.py prints: it reads the objects of a pool once, or calls a method of an object class on each."""
+    """Runs librados.py and returns its output. The program reads the objects of a pool once, or calls a method of an object class on each."""
     command = [sys.executable, Path(__file__).with_name("librados.py"), pool, *words]
     done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE)
     if done.returncode != 0:

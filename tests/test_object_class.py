@@ -176,7 +176,7 @@ def test_a_key_without_the_right_is_told(ceph, clusters, numbers):
 
 
 def test_nonsense_does_not_end_a_daemon(ceph, nodes):
-    """Whoever may call the class may send it anything."""
+    """A client may send any bytes to the class. The daemons refuse them and stay alive."""
     script = f"""
 import rados
 cluster = rados.Rados(conffile={str(ceph.config)!r}, name="client.node")

@@ -7,7 +7,7 @@ use gristmill_kernel::KernelError;
 pub enum FoldError {
     /// The message has another form. Both sides must be of the same version of Gristmill.
     #[error(
-        "the message has form {got} and this side knows form {want}; install the same version of Gristmill on both sides"
+        "the message has form {got} and this side understands form {want}; install the same version of Gristmill on both sides"
     )]
     OtherForm {
         /// The form of the message.

@@ -19,7 +19,7 @@ pub struct FoldedState {
     pub state: Vec<u8>,
 }
 
-/// What was folded.
+/// The records that were folded, and their states.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Folded {
     /// The states. No record is in two of them.
@@ -37,7 +37,7 @@ impl Folded {
         ranges.map(|range| range.end - range.start).sum()
     }
 
-    /// Adds what was folded of another object.
+    /// Adds the states of another object.
     pub fn add(&mut self, other: Folded) {
         self.states.extend(other.states);
         self.enough = self.enough.into_iter().chain(other.enough).min();

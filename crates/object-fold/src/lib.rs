@@ -5,8 +5,8 @@
 //! Ceph is the first such side. The node joins the states as it joins those of its own folds, so the bits of the answer are the same.
 //!
 //! The messages say everything: the kernel with its parameters, the pass, the records. The other side keeps nothing between two of them.
-//! What it does not fold (an object ends early, a kernel fails, the time is over) the node folds itself, and so meets the error at its
-//! place. [`split_spans`] cuts records at the ends of objects.
+//! It may fold only a part, because an object ends early, a kernel fails, or the time is over. The node folds the rest itself, so errors have
+//! the same text and place as without it. [`split_spans`] cuts records at the ends of objects.
 //!
 //! # Example
 //! ```

@@ -85,7 +85,7 @@ impl ObjectFolder for RadosStore {
     }
 }
 
-/// What an error number says of all calls. `None` for one that concerns a single object.
+/// The refusal that an error number means. `None` if the error concerns a single object.
 fn refusal(errno: Errno) -> Option<FoldRefusal> {
     let why = match errno {
         Errno::OPNOTSUPP => {
