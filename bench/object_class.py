@@ -90,7 +90,7 @@ def measure(options, size):
 def main():
     more = {"gristmill": GRISTMILL, "store": own_ceph.STORE, "object-class": OBJECT_CLASS}
     options = pairs.arguments(__doc__.split("\n")[0], quick_rounds=2, size=pairs.SIZE, **more)
-    size = options.size or (64 if options.quick else 512) * data.MIB
+    size = options.size or (64 if options.quick else 1024) * data.MIB
     if own_ceph.is_inside():
         return measure(options, size)
     library = (options.object_class or options.gristmill.with_name("libcls_gristmill.so")).resolve()

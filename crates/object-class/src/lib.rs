@@ -13,7 +13,7 @@
 //!
 //! # Bounds
 //! - A call ends after [`CALL_TIME`], or one block later. The client asks for the rest again.
-//! - It holds one block of the object, and states of together [`MAX_ANSWER`](gristmill_object_fold::MAX_ANSWER) bytes in its answer.
+//! - It holds [`LONGEST_READ`](gristmill_object_fold::LONGEST_READ) bytes of the object, or one record, and states of together [`MAX_ANSWER`](gristmill_object_fold::MAX_ANSWER) bytes in its answer.
 //! - Only built-in kernels run. A panic ends the call, and not the OSD.
 //!
 //! # Errors
@@ -26,17 +26,18 @@
 
 use std::time::{Duration, Instant};
 
-use gristmill_object_fold::{FoldError, FoldOrder, fold_object};
+use gristmill_object_fold::{FoldError, FoldOrder, ReadObject, fold_object};
 use rustix::io::Errno;
 
 mod osd;
+mod read_time;
 
 /// Time after which a call ends. It stays well below the time after which an OSD warns of slow operations (30 seconds), because other
 /// operations on the same placement group wait meanwhile.
 pub const CALL_TIME: Duration = Duration::from_millis(100);
 
-/// Folds what a message asks for, over an object that `read` reads. The result is the answer.
-fn answer(message: &[u8], read: &mut dyn FnMut(u64, &mut [u8]) -> Option<usize>) -> Result<Vec<u8>, Errno> {
+/// Folds what a message asks for, over an object. The result is the answer.
+fn answer(message: &[u8], read: &mut impl ReadObject) -> Result<Vec<u8>, Errno> {
     let begun = Instant::now();
     let folded = FoldOrder::decode(message)
         .and_then(|(order, spans)| fold_object(&order, &spans, read, &mut || begun.elapsed() >= CALL_TIME));

@@ -5,10 +5,12 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{NonNull, null_mut};
+use std::time::Instant;
 
+use gristmill_object_fold::ReadObject;
 use rustix::io::Errno;
 
-use crate::answer;
+use crate::{answer, read_time};
 
 /// `cls_method_call_t`: a method, which returns 0 or a negative error number.
 type Method = unsafe extern "C" fn(*mut c_void, *mut c_char, c_int, *mut *mut c_char, *mut c_int) -> c_int;
@@ -67,9 +69,7 @@ unsafe extern "C" fn fold(
         },
         _ => &[],
     };
-    let folded = catch_unwind(AssertUnwindSafe(|| {
-        answer(message, &mut |offset, buffer: &mut [u8]| read(context, offset, buffer))
-    }));
+    let folded = catch_unwind(AssertUnwindSafe(|| answer(message, &mut CalledObject(context))));
     match folded.unwrap_or(Err(Errno::NOTRECOVERABLE)) {
         // SAFETY: the OSD gives places for a pointer and a length.
         Ok(answer) => unsafe { give(&answer, output, output_length) },
@@ -96,20 +96,53 @@ unsafe fn give(answer: &[u8], output: *mut *mut c_char, output_length: *mut c_in
     0
 }
 
-/// Reads the object of a call. `None` if the OSD cannot read it.
-fn read(context: *mut c_void, offset: u64, buffer: &mut [u8]) -> Option<usize> {
-    let (offset, length) = (c_int::try_from(offset).ok()?, c_int::try_from(buffer.len()).ok()?);
-    let (mut data, mut read) = (null_mut(), 0);
-    // SAFETY: the context is that of the call that runs. The OSD writes a pointer to memory that it gives away, and its length.
-    let returned = unsafe { cls_read(context, offset, length, &raw mut data, &raw mut read) };
-    let data = NonNull::new(data)?;
-    let bytes = usize::try_from(read).ok().filter(|bytes| returned >= 0 && *bytes <= buffer.len());
-    // SAFETY: the memory has this many bytes, which the buffer has room for, and is freed once.
-    unsafe {
-        if let Some(bytes) = bytes {
-            data.as_ptr().cast::<u8>().copy_to_nonoverlapping(buffer.as_mut_ptr(), bytes);
-        }
-        cls_free(data.as_ptr().cast());
+/// The object of a call: the context of the call.
+struct CalledObject(*mut c_void);
+
+impl ReadObject for CalledObject {
+    type Bytes = OsdBytes;
+
+    fn read(&mut self, offset: u64, length: usize) -> Option<OsdBytes> {
+        let begun = Instant::now();
+        let bytes = OsdBytes::read(self.0, offset, length)?;
+        read_time::note(begun.elapsed(), length);
+        Some(bytes)
     }
-    bytes
+
+    fn is_slow(&self) -> bool {
+        read_time::is_slow()
+    }
+}
+
+/// Bytes in memory that the OSD gave away.
+struct OsdBytes {
+    memory: NonNull<u8>,
+    length: usize,
+}
+
+impl OsdBytes {
+    /// Reads the object of a call. `None` if the OSD cannot read it.
+    fn read(context: *mut c_void, offset: u64, length: usize) -> Option<OsdBytes> {
+        let (offset, asked) = (c_int::try_from(offset).ok()?, c_int::try_from(length).ok()?);
+        let (mut data, mut read) = (null_mut(), 0);
+        // SAFETY: the context is that of the call that runs. The OSD writes a pointer to memory that it gives away, and its length.
+        let returned = unsafe { cls_read(context, offset, asked, &raw mut data, &raw mut read) };
+        let mut bytes = OsdBytes { memory: NonNull::new(data)?.cast(), length: 0 };
+        bytes.length = usize::try_from(read).ok().filter(|bytes| returned >= 0 && *bytes <= length)?;
+        Some(bytes)
+    }
+}
+
+impl AsMut<[u8]> for OsdBytes {
+    fn as_mut(&mut self) -> &mut [u8] {
+        // SAFETY: the memory has this many bytes, which the OSD has written, and nobody else has it.
+        unsafe { std::slice::from_raw_parts_mut(self.memory.as_ptr(), self.length) }
+    }
+}
+
+impl Drop for OsdBytes {
+    fn drop(&mut self) {
+        // SAFETY: the memory is freed once.
+        unsafe { cls_free(self.memory.as_ptr().cast()) };
+    }
 }

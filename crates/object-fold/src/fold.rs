@@ -4,17 +4,15 @@ use std::ops::Range;
 
 use gristmill_kernel::{Block, Ctx, DrainOutcome, Fold, Kernel, NoRows, Order, Spec, feed, saved};
 
+use crate::reading::{BlockReader, ReadObject};
 use crate::{FoldError, FoldOrder, Folded, FoldedState, Span, check_foldable};
 
 /// Bytes of the first block. It is small, so that a slow kernel does not run long before the clock is looked at.
 pub const FIRST_BLOCK: u64 = 16 << 10;
 
-/// Bytes of the largest block. Each block is twice as long as the one before until then.
-pub const LARGEST_BLOCK: u64 = 512 << 10;
-
-/// Fills a buffer from an offset of the object. It returns the number of bytes, which are fewer at the end of the object, or `None` if the
-/// object cannot be read.
-pub type ReadObject<'r> = dyn FnMut(u64, &mut [u8]) -> Option<usize> + 'r;
+/// Bytes of the largest block. Each block is twice as long as the one before until then. The OSD allocates memory for each block; with
+/// blocks of 1 MiB its allocator gets new pages from the system each time, which takes five times as long as the fold.
+pub const LARGEST_BLOCK: u64 = 128 << 10;
 
 /// Folds spans of an object that [`FoldOrder::decode`] gave.
 ///
@@ -23,10 +21,10 @@ pub type ReadObject<'r> = dyn FnMut(u64, &mut [u8]) -> Option<usize> + 'r;
 ///
 /// # Errors
 /// It fails if the kernel cannot be bound, and if it cannot be folded here ([`check_foldable`]).
-pub fn fold_object(
+pub fn fold_object<R: ReadObject>(
     order: &FoldOrder,
     spans: &[Span],
-    read: &mut ReadObject<'_>,
+    read: &mut R,
     out_of_time: &mut dyn FnMut() -> bool,
 ) -> Result<Folded, FoldError> {
     let kernel = order.binding.bind()?;
@@ -35,7 +33,7 @@ pub fn fold_object(
     let ctx = order.ctx();
     let mut run =
         ObjectRun { kernel: &*kernel, spec: &spec, ctx: &ctx, running: None, folded: Folded::default() };
-    let mut buffer = Vec::new();
+    let mut reader = BlockReader::new(read);
     let mut block_bytes = FIRST_BLOCK;
     let element = order.binding.element(&spec).map_or(1, gristmill_kernel::DType::size);
     for span in spans {
@@ -44,13 +42,12 @@ pub fn fold_object(
             let count = (block_bytes / record).max(1).min(span.records.end - at);
             block_bytes = (2 * block_bytes).min(LARGEST_BLOCK);
             // A block has at most LARGEST_BLOCK or MAX_RECORD bytes.
-            buffer.resize((count * record) as usize, 0);
+            let length = (count * record) as usize;
             let offset = span.offset.saturating_add((at - span.records.start).saturating_mul(record));
-            if read(offset, &mut buffer) != Some(buffer.len()) {
-                return Ok(run.end());
-            }
-            order.binding.byte_order.to_little(element, &mut buffer);
-            if !run.block(&Block::new(at, count, &buffer))? {
+            let after = (span.records.end - at - count).saturating_mul(record);
+            let Some(bytes) = reader.block(offset, length, after) else { return Ok(run.end()) };
+            order.binding.byte_order.to_little(element, bytes);
+            if !run.block(&Block::new(at, count, bytes))? {
                 return Ok(run.end());
             }
             at += count;

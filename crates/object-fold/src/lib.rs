@@ -22,11 +22,9 @@
 //!
 //! // The other side:
 //! let (order, asked) = FoldOrder::decode(&message)?;
-//! let read = &mut |offset: u64, buffer: &mut [u8]| {
+//! let read = &mut |offset: u64, length: usize| {
 //!     let bytes = object.get(offset as usize..).unwrap_or(&[]);
-//!     let read = bytes.len().min(buffer.len());
-//!     buffer[..read].copy_from_slice(&bytes[..read]);
-//!     Some(read)
+//!     Some(bytes[..bytes.len().min(length)].to_vec())
 //! };
 //! let answer = fold_object(&order, &asked, read, &mut || false)?.encode()?;
 //!
@@ -41,6 +39,7 @@ mod fold;
 mod folded;
 mod folder;
 mod order;
+mod reading;
 mod span;
 
 pub use binding::{Binding, MAX_PARAMS, MAX_RECORD, MAX_STATE, check_foldable};
@@ -49,4 +48,5 @@ pub use fold::{FIRST_BLOCK, LARGEST_BLOCK, fold_object};
 pub use folded::{Folded, FoldedState, MAX_ANSWER};
 pub use folder::{FoldPolicy, FoldRefusal, ObjectFolder};
 pub use order::{FORM, FoldOrder, MAX_MESSAGE, MAX_POSITION, MAX_SPANS};
+pub use reading::{LONGEST_READ, ReadObject};
 pub use span::{PieceSpans, Span, split_spans};

@@ -46,11 +46,9 @@ fn fold_all(order: &FoldOrder, object: &[u8], spans: &[Span], blocks: usize) -> 
         let (got, asked) = FoldOrder::decode(&order.encode(&left).unwrap()).unwrap();
         assert_eq!((&got, &asked), (order, &left));
         let mut folded_blocks = 0;
-        let mut read = |offset: u64, buffer: &mut [u8]| {
+        let mut read = |offset: u64, length: usize| {
             let bytes = object.get(offset as usize..).unwrap_or(&[]);
-            let read = bytes.len().min(buffer.len());
-            buffer[..read].copy_from_slice(&bytes[..read]);
-            Some(read)
+            Some(bytes[..bytes.len().min(length)].to_vec())
         };
         let mut out_of_time = || {
             folded_blocks += 1;
@@ -143,13 +141,13 @@ proptest! {
 fn an_object_that_ends_early_leaves_records_to_the_node() {
     let order = order_of(binding("sum", &[], Input::elements(DType::U8), ByteOrder::Little), 0..100_000);
     let mut read =
-        |offset: u64, buffer: &mut [u8]| Some(buffer.len().min(20_000_usize.saturating_sub(offset as usize)));
+        |offset: u64, length: usize| Some(vec![0; length.min(20_000_usize.saturating_sub(offset as usize))]);
     let spans = [Span { offset: 0, records: 0..100_000 }];
     let folded = fold_object(&order, &spans, &mut read, &mut || false).unwrap();
     // The first block.
     assert_eq!(folded.states[0].records, [0..16 << 10]);
     assert!(!folded.out_of_time && folded.enough.is_none());
-    let folded = fold_object(&order, &spans, &mut |_, _| None, &mut || false).unwrap();
+    let folded = fold_object(&order, &spans, &mut |_, _| None::<Vec<u8>>, &mut || false).unwrap();
     assert_eq!(folded, Folded::default());
 }
 
@@ -158,10 +156,7 @@ fn a_record_on_which_the_kernel_fails_is_left_to_the_node() {
     let order =
         order_of(binding("max", &[("nan", "error")], Input::elements(DType::F64), ByteOrder::Little), 0..2);
     let object: Vec<u8> = [1.0, f64::NAN].iter().flat_map(|x: &f64| x.to_le_bytes()).collect();
-    let mut read = |_: u64, buffer: &mut [u8]| {
-        buffer.copy_from_slice(&object[..buffer.len()]);
-        Some(buffer.len())
-    };
+    let mut read = |_: u64, length: usize| Some(object[..length].to_vec());
     let spans = [Span { offset: 0, records: 0..2 }];
     assert_eq!(fold_object(&order, &spans, &mut read, &mut || false).unwrap(), Folded::default());
 }
@@ -170,10 +165,9 @@ fn a_record_on_which_the_kernel_fails_is_left_to_the_node() {
 fn a_fold_that_has_enough_says_so() {
     let order = order_of(binding("first", &[], Input::lines(), ByteOrder::Little), 0..40_000);
     let mut calls = 0;
-    let mut read = |_: u64, buffer: &mut [u8]| {
+    let mut read = |_: u64, length: usize| {
         calls += 1;
-        buffer.fill(b'\n');
-        Some(buffer.len())
+        Some(vec![b'\n'; length])
     };
     let spans = [Span { offset: 0, records: 0..40_000 }];
     let folded = fold_object(&order, &spans, &mut read, &mut || false).unwrap();
@@ -192,7 +186,7 @@ fn kernels_that_need_more_than_a_part_of_an_object_are_refused() {
         ("histogram", &[("range", "0:1"), ("bins", "65536")], numbers),
     ] {
         let order = order_of(binding(kernel, params, input, ByteOrder::Little), 0..10);
-        let folded = fold_object(&order, &[], &mut |_, _| None, &mut || false);
+        let folded = fold_object(&order, &[], &mut |_, _| None::<Vec<u8>>, &mut || false);
         assert!(matches!(folded, Err(FoldError::NotFoldable(_))), "{kernel}: {folded:?}");
     }
 }

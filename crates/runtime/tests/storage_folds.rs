@@ -40,9 +40,15 @@ impl ObjectFolder for Daemons {
             if Some(index) == self.broken {
                 continue;
             }
-            let mut read = |offset: u64, buffer: &mut [u8]| {
-                assert!(offset + buffer.len() as u64 <= self.piece, "no piece is longer");
-                self.store.read_at(&id, index * self.piece + offset, buffer, ReadOptions::default()).ok()
+            let mut read = |offset: u64, length: usize| {
+                assert!(offset + length as u64 <= self.piece, "no piece is longer");
+                let mut bytes = vec![0; length];
+                let read = self
+                    .store
+                    .read_at(&id, index * self.piece + offset, &mut bytes, ReadOptions::default())
+                    .ok()?;
+                bytes.truncate(read);
+                Some(bytes)
             };
             let mut blocks = 0;
             let mut out_of_time = || {
