@@ -296,7 +296,11 @@ class Rados(Cluster):
 
     def names(self, name) -> list:
         """The names of the objects of a store."""
-        return sorted(self._tool("rados", "-c", self.config, "-p", NODE_POOL, "-N", name, "ls").splitlines())
+        return sorted(self.rados(name, "ls").splitlines())
+
+    def rados(self, name, *words) -> str:
+        """The output of the command `rados` in a namespace of the pool."""
+        return self._tool("rados", "-c", self.config, "-p", NODE_POOL, "-N", name, *words)
 
 
 class CephFs(Cluster):

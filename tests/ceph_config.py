@@ -87,6 +87,8 @@ RIGHTS = {
         "mon": "allow profile simple-rados-client-with-blocklist",
         "osd": "allow rw pool=gristmill, allow pool=gristmill class lock",
     },
+    # The least that a client needs to find the nodes of a cluster.
+    "client.asker": {"mon": "allow r", "osd": "allow r class-read pool=gristmill namespace=cluster"},
     # A node that does both: it keeps its objects in a pool, and reads files.
     "client.both": {
         "mon": "allow r, allow profile simple-rados-client-with-blocklist",

@@ -251,9 +251,7 @@ class Nodes(Cluster):
 
     def start(self, number):
         listen = self.listen.get(number, "127.0.0.1:0")
-        given = ["serve", "--target", self.node_dir(number), "--listen", listen]
-        if number > 0:
-            given += ["--join", self.entry, "--key", self.node_dir(0) / "cluster.key"]
+        given = ("serve", "--target", self.node_dir(number), "--listen", listen, *self.cluster_of(number))
         self.node_dir(number).mkdir(parents=True, exist_ok=True)
         process = Process(self.folder, f"node{number}", (*given, *self.args_of(number)), self.settings, self.before(number))
         self.running[number] = process
@@ -262,6 +260,10 @@ class Nodes(Cluster):
         assert f"as target {number}" in line, line
         if number == 0:
             self.entry = self.listen[0]
+
+    def cluster_of(self, number):
+        """The options by which a node finds its cluster."""
+        return ("--join", self.entry, "--key", self.node_dir(0) / "cluster.key") if number > 0 else ()
 
     def before(self, number):
         """The words before the command of a node."""

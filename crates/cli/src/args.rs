@@ -30,7 +30,8 @@ const OVERVIEW: &str = "To begin:
   gristmill run sum grist://127.0.0.1:7440/data.f64 --type f64
 
 A file on storage nodes is named grist://HOST:PORT/PATH, or grist+unix://SOCKET:/PATH, by the entry node's address.
-GRISTMILL_CLUSTER=HOST:PORT lets you write grist:///PATH. --wait SECONDS, or GRISTMILL_WAIT, waits for a cluster that is still
+GRISTMILL_CLUSTER=HOST:PORT lets you write grist:///PATH; if the nodes note their addresses in Ceph (serve --ceph), it may be
+rados://POOL/CLUSTER. --wait SECONDS, or GRISTMILL_WAIT, waits for a cluster that is still
 starting. GRISTMILL_TOKEN, or GRISTMILL_TOKEN_FILE, identifies the user. GRISTMILL_CA names the certificate authority of nodes
 that use TLS.";
 

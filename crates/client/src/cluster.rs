@@ -18,7 +18,7 @@ use tokio::runtime::Runtime;
 use crate::entry_retries::EntryRetries;
 use crate::entry_unreachable::explain_unreachable;
 use crate::own_rates::OwnRates;
-use crate::{ClientError, ClusterOptions};
+use crate::{ClientError, ClusterOptions, registered_entry};
 
 /// Threads that drive connections. Folds have other threads.
 const NETWORK_THREADS: usize = 2;
@@ -45,9 +45,10 @@ impl Drop for RuntimeGuard {
 }
 
 impl Cluster {
-    /// Prepares a connection to a cluster. Nothing is sent yet.
+    /// Prepares a connection to a cluster. Nothing is sent to it yet. If its nodes are noted in Ceph, Ceph is asked for the entry node.
     ///
     /// # Errors
+    /// The error is [`ClientError::Registry`] if Ceph does not answer or refuses, or has no entry node.
     /// The error is [`ClientError::Transport`] if the address is invalid or the certificates cannot be used,
     /// [`ClientError::Run`] if the token has characters that no token has, and [`ClientError::Usage`] if no threads can
     /// be started.
@@ -77,7 +78,8 @@ impl Cluster {
             (dial.stall, how.stall) = (stall, stall);
         }
         let tls = options.ca.is_some();
-        let entry: gristmill_transport::Address = options.entry.parse()?;
+        let entry = registered_entry::find(&options.entry, options.wait)?;
+        let entry: gristmill_transport::Address = entry.parse()?;
         let peers = {
             let _inside = runtime.enter();
             Peers::new(Dialer::new(dial), runtime.handle().clone(), how)?

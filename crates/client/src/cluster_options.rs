@@ -13,7 +13,7 @@ const NO: [&str; 6] = ["0", "n", "no", "off", "f", "false"];
 /// Options of a connection to a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClusterOptions {
-    /// Address of the entry node: `HOST:PORT`, or `unix:SOCKET`.
+    /// Address of the entry node: `HOST:PORT`, `unix:SOCKET`, or `rados://POOL/CLUSTER` if the nodes are noted in Ceph.
     pub entry: String,
     /// Certificate authority, PEM. With it, connections over TCP use TLS.
     pub ca: Option<PathBuf>,

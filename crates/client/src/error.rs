@@ -16,6 +16,9 @@ pub enum ClientError {
     /// Opening or reading a file failed.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// The entry node is not found in Ceph.
+    #[error(transparent)]
+    Registry(#[from] gristmill_rados::RegistryError),
     /// The address of a node or the certificates cannot be used.
     #[error(transparent)]
     Transport(#[from] gristmill_transport::TransportError),

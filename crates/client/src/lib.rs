@@ -45,6 +45,7 @@ mod node_state;
 mod open;
 mod own_rates;
 mod put;
+mod registered_entry;
 mod remote_folder;
 mod remote_get;
 mod remote_keep;

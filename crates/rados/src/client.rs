@@ -18,6 +18,7 @@ mod reading;
 pub(crate) use action::{Action, Change};
 pub use begun::MAX_IN_FLIGHT;
 pub(crate) use call::Call;
+pub(crate) use locker::{OWNED, SHARED};
 pub use pool::{ANSWER_PATIENCE, MONITOR_PATIENCE};
 pub(crate) use pool::{ConnectFailure, Pool};
 pub(crate) use reading::Reading;

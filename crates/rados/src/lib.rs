@@ -17,6 +17,8 @@
 //! All of them are in a namespace of the pool, which is the name of the store. The pool must be replicated: pools with erasure codes have no
 //! entries.
 //!
+//! A [`NodeRegistry`] is another thing: an object `nodes` in a namespace, by which nodes and clients of a cluster find each other.
+//!
 //! # Rules
 //! - One process has a store. It renews a lock. A process that opens a store which was not closed has Ceph shut out the former process first.
 //! - A change is on the disks of all copies when Ceph answers. A flush writes the record, so bytes, length and attributes become durable
@@ -50,7 +52,7 @@
 //!
 //! # Where things are
 //! `client` has the functions of the library, and all `unsafe` code. `store.rs` is the trait, `access.rs` what all objects use, `object.rs` one object and `object/change.rs` its
-//! changes, `record.rs` what a head holds, `piece.rs` the names. `folding.rs` has folds inside the storage daemons, `owner.rs` the lock, `opening.rs` recovery, and `placement.rs` decides where
+//! changes, `record.rs` what a head holds, `piece.rs` the names. `folding.rs` has folds inside the storage daemons, `owner.rs` the lock, `opening.rs` recovery, `registry.rs` the nodes of a cluster, and `placement.rs` decides where
 //! pieces lie.
 
 mod access;
@@ -65,6 +67,7 @@ mod owner;
 mod piece;
 mod placement;
 mod record;
+mod registry;
 mod store;
 
 pub use client::{ANSWER_PATIENCE, MAX_IN_FLIGHT, MONITOR_PATIENCE};
@@ -72,4 +75,5 @@ pub use location::{LocationError, RadosLocation};
 pub use owner::{LOCK_PATIENCE, LOCK_TIME};
 pub use piece::{MAX_OBJECT, MAX_PIECES, PIECE_BYTES};
 pub use placement::MAX_SALTS;
+pub use registry::{LEASE_TIME, Lease, NodeRegistry, RegisteredNode, RegistryError};
 pub use store::{MAX_CACHED_OBJECTS, RadosOptions, RadosStore};

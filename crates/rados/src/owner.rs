@@ -17,7 +17,7 @@ use gristmill_store::{Result, StoreError};
 use rustix::io::Errno;
 
 use crate::RadosLocation;
-use crate::client::{Action, Pool};
+use crate::client::{Action, OWNED, Pool};
 use crate::error::{SHUT_OUT, explain};
 use crate::piece::{STORE, c_name};
 
@@ -81,10 +81,11 @@ impl Ownership {
                 Some(true) => return Err(locked()),
                 // Nobody renews the lock of a process that ended. Another one may have the lock by now, and has not written its name yet.
                 Some(false) => {
-                    let locker = pool.locker(&store).map_err(failed("read the lock of"))?;
-                    if let Some(locker) = locker.filter(|locker| Process::had_cookie(&noted, &locker.cookie))
+                    let lockers = pool.lockers(&store, OWNED).map_err(failed("read the lock of"))?;
+                    if let Some(locker) =
+                        lockers.iter().find(|locker| Process::had_cookie(&noted, &locker.cookie))
                     {
-                        match pool.break_lock(&store, &locker) {
+                        match pool.break_lock(&store, OWNED, locker) {
                             Ok(()) | Err(Errno::NOENT) => continue,
                             Err(errno) => return Err(failed("take the lock of")(errno)),
                         }
@@ -212,7 +213,7 @@ impl Drop for Ownership {
         if self.opened > 0 && self.note(None, &[(OWNER, b"")]).is_err() {
             return;
         }
-        let _ = self.pool.unlock(&c_name(STORE.to_owned()), &self.cookie);
+        let _ = self.pool.unlock(&c_name(STORE.to_owned()), OWNED, &self.cookie);
     }
 }
 

@@ -48,11 +48,8 @@ impl Shared {
     /// The namespace. On other nodes, returns an error with the address of the entry node.
     pub fn namespace(&self) -> Answer<&dyn Namespace> {
         self.namespace.as_deref().ok_or_else(|| {
-            let entry = self.entry.as_deref().unwrap_or("the entry node");
-            Refusal::new(
-                ErrorKind::Usage,
-                format!("this node has no namespace; ask the entry node at {entry}"),
-            )
+            let entry = self.entry.as_ref().map_or_else(String::new, |entry| format!(" at {entry}"));
+            Refusal::new(ErrorKind::Usage, format!("this node has no namespace; ask the entry node{entry}"))
         })
     }
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use axum::body::Body;
 use axum::response::{AppendHeaders, IntoResponse, Response};
 use gristmill_namespace::NamespaceError;
+use gristmill_rados::RegistryError;
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_store::StoreError;
 use gristmill_transport::TransportError;
@@ -33,6 +34,9 @@ pub enum ServerError {
     /// The entry node refused this node.
     #[error("the entry node does not take this node in: {0}")]
     Join(#[source] RunError),
+    /// The nodes of the cluster are not found in Ceph, or this node cannot be noted there.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
     /// Connections to other nodes cannot be made.
     #[error(transparent)]
     Run(#[from] RunError),

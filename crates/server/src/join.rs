@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::ServerError;
 use crate::blocking::blocking;
+use crate::entry_node::EntryNode;
 use crate::error::{Answer, Refusal};
 use crate::limits::{HEARTBEAT, JOIN_AGE, JOIN_TIMEOUT};
 use crate::shared::{Shared, now};
@@ -46,7 +47,7 @@ pub(crate) async fn keep(
     id: String,
     mut stopped: watch::Receiver<bool>,
 ) -> Result<(), ServerError> {
-    let Some(entry) = shared.entry.clone() else { return Ok(()) };
+    let Some(entry) = &shared.entry else { return Ok(()) };
     loop {
         tokio::select! {
             _ = stopped.wait_for(|stop| *stop) => return Ok(()),
@@ -59,11 +60,20 @@ pub(crate) async fn keep(
         })
         .await?;
         // If the entry node is down, the next heartbeat tries again.
-        let _ = join(&shared, &entry, &id).await;
+        let _ = join(&shared, entry, &id).await;
     }
 }
 
-async fn join(shared: &Shared, entry: &str, id: &str) -> Result<(), RunError> {
+/// Tells the entry node that this node is there. If that fails, the next attempt looks for the entry node again.
+async fn join(shared: &Shared, entry: &EntryNode, id: &str) -> Result<(), RunError> {
+    let joined = join_at(shared, &entry.address().await?, id).await;
+    if joined.is_err() {
+        entry.forget();
+    }
+    joined
+}
+
+async fn join_at(shared: &Shared, entry: &str, id: &str) -> Result<(), RunError> {
     let (target, address) = (id.to_owned(), shared.address.clone());
     let without_store = !shared.holds_files;
     let mut join = Join { target, address, without_store, at: now(), seal: String::new() };

@@ -39,6 +39,7 @@ mod collect;
 mod contention;
 mod door;
 mod entry;
+mod entry_node;
 mod error;
 mod exchange;
 mod files;

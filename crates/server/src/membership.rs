@@ -9,7 +9,7 @@ use gristmill_wire::{Key, OBJECT_PREFIX};
 
 use crate::ServerError;
 
-/// Name of the file. It contains the address of the entry node, and a signature that identifies the key of the cluster.
+/// Name of the file. It contains the address of the entry node or the place in Ceph that has it, and a signature that identifies the key of the cluster.
 const FILE: &str = "cluster.joined";
 
 /// Text that is signed with the key.
@@ -29,8 +29,9 @@ pub(crate) fn check_entry(dir: &Path, store: &dyn ObjectStore) -> Result<(), Ser
         return Ok(());
     }
     let entry = known.as_deref().and_then(|text| text.lines().next()).unwrap_or("HOST:PORT");
+    let option = if entry.starts_with("rados://") { "--ceph" } else { "--join" };
     Err(ServerError::Usage(format!(
-        "{} belongs to a cluster and holds parts of its files: start the node with --join {entry} --key FILE, \
+        "{} belongs to a cluster and holds parts of its files: start the node with {option} {entry} --key FILE, \
          or give an empty --target for a new cluster",
         dir.display()
     )))
@@ -54,6 +55,11 @@ pub(crate) fn check_joining(dir: &Path, key: &Key) -> Result<(), ServerError> {
         ),
         _ => Ok(()),
     }
+}
+
+/// Whether the target has joined a cluster.
+pub(crate) fn has_joined(dir: &Path) -> bool {
+    dir.join(FILE).exists()
 }
 
 /// Writes the record of the cluster that was joined.

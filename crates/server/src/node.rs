@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use gristmill_namespace::{Namespace, NamespaceOptions, Principal, SqliteNamespace};
 use gristmill_peers::{Peers, PeersOptions};
+use gristmill_rados::{Lease, NodeRegistry, RadosOptions, RegisteredNode};
 use gristmill_runtime::Options;
 use gristmill_sources::RangeCache;
 use gristmill_transport::{Address, ClientTls, Dialer, DialerOptions, Listener, ServerTls, TransportError};
@@ -22,6 +23,7 @@ use crate::cluster::LastAnswer;
 use crate::collect::WRITABLE;
 use crate::contention::Contention;
 use crate::contention::options::ContentionOptions;
+use crate::entry_node::EntryNode;
 use crate::identity::Identities;
 use crate::limits::{
     ANSWER_MEMORY, COLLECTIVE_MEMORY, EXTENT_MEMORY, MAX_ACTIONS, MAX_CONNECTIONS_OF_ONE, MAX_FILE_READS,
@@ -41,7 +43,7 @@ use crate::shared::{NOT_JOINED, Shared};
 use crate::statistics::StatisticsStore;
 use crate::turns::Turns;
 use crate::users::Users;
-use crate::{NodeObjects, NodeOptions, ServerError, join, membership, target};
+use crate::{NodeObjects, NodeOptions, ServerError, entry_node, join, membership, target};
 
 /// A storage node that runs until it is stopped or dropped.
 pub struct Node {
@@ -50,6 +52,8 @@ pub struct Node {
     notice: Option<String>,
     stop: watch::Sender<bool>,
     tasks: Vec<JoinHandle<Result<(), ServerError>>>,
+    /// Its entry in Ceph.
+    lease: Option<Lease>,
 }
 
 impl Node {
@@ -73,20 +77,28 @@ impl Node {
         let (tokens, source_users) = (options.tokens.as_deref(), options.source_users.as_deref());
         let identities = Identities::load(tokens, source_users, options.require_identity)?;
         let users = Users::load(&options.mount_users)?;
-        let entry = options.join.is_none();
+        let lacks_key = |joins: bool| joins && options.key.is_none();
+        let needs_key = || {
+            let text = "a node that joins a cluster needs its key: give --key FILE, made by the entry node";
+            ServerError::Usage(text.into())
+        };
+        // Nothing is made in the directory before.
+        if lacks_key(options.join.is_some()) {
+            return Err(needs_key());
+        }
+        let (closed, registry, joins) = find_entry(&options).await?;
+        let entry = joins.is_none();
         let locator = options.locate.as_deref().filter(|_| entry).map(Locator::start).transpose()?;
         let (dir, objects) = (options.target.clone(), options.objects.clone());
         let holds_files = objects != NodeObjects::None;
         let reached_by = options.advertise.as_deref().and_then(|text| text.parse().ok());
         let reached_by: Address = reached_by.unwrap_or_else(|| options.listen.clone());
-        if !entry && options.key.is_none() {
-            let text = "a node that joins a cluster needs its key: give --key FILE, made by the entry node";
-            return Err(ServerError::Usage(text.into()));
+        if lacks_key(!entry) {
+            return Err(needs_key());
         }
-        let (objects, statistics, cache, reserve, closed) = blocking({
+        let (objects, statistics, cache, reserve) = blocking({
             let (dir, threads, recovery) = (dir.clone(), Handle::current(), options.recovery.clone());
             move || {
-                let closed = close_to_others(&dir)?;
                 let reserve = Reserve::open(&dir);
                 let tell = &mut |far| {
                     if let Some(recovery) = &recovery {
@@ -105,7 +117,7 @@ impl Node {
                 let cache =
                     options.outside_cache.map(|bytes| RangeCache::open(&cache_dir, bytes)).transpose();
                 let cache = cache.map_err(|error| ServerError::Usage(error.to_string()))?;
-                Ok::<_, ServerError>((opened, books, cache, reserve, closed))
+                Ok::<_, ServerError>((opened, books, cache, reserve))
             }
         })
         .await?;
@@ -167,7 +179,7 @@ impl Node {
             users,
             sight: Sight::default(),
             locator,
-            entry: options.join.clone(),
+            entry: joins,
             garbage: Notify::new(),
             folds: Turns::new(MAX_FOLDS, MAX_WAITING + MAX_GROUP_WORK),
             relays: std::array::from_fn(|_| Turns::new(MAX_RELAYS, MAX_WAITING)),
@@ -209,7 +221,8 @@ impl Node {
             number: AtomicU32::new(NOT_JOINED),
         });
         let (stop, stopped) = watch::channel(false);
-        let mut node = Node { address, shared: shared.clone(), notice: closed, stop, tasks: Vec::new() };
+        let mut node =
+            Node { address, shared: shared.clone(), notice: closed, stop, tasks: Vec::new(), lease: None };
         join::first(&shared, &id).await?;
         // Clients that connected before wait, and find a node of its cluster.
         for listener in [Some(listener), socket].into_iter().flatten() {
@@ -217,9 +230,13 @@ impl Node {
             let stopped = stopped.clone();
             node.tasks.push(tokio::spawn(async move { Ok(listener.serve(router, until(stopped)).await?) }));
         }
-        if let Some(entry) = shared.entry.clone() {
+        if let Some(entry) = shared.entry.as_ref().map(EntryNode::given) {
             let (dir, state) = (dir.clone(), shared.clone());
             blocking(move || membership::remember(&dir, &entry, &state.key)).await?;
+        }
+        if let Some(registry) = registry {
+            let own = RegisteredNode { id: id.clone(), address: shared.address.clone() };
+            node.lease = Some(blocking(move || Ok::<_, ServerError>(registry.register(&own)?)).await?);
         }
         if entry {
             node.tasks.push(tokio::spawn(crate::collect::collect(shared, stopped)));
@@ -254,6 +271,14 @@ impl Node {
     /// # Errors
     /// Returns an error if a task of the node ended with an error, or if the store cannot be closed.
     pub async fn stop(mut self) -> Result<(), ServerError> {
+        // Who looks for the node does not find it any more. Without an answer of Ceph the lease ends by itself.
+        if let Some(lease) = self.lease.take() {
+            let ended = blocking(move || {
+                drop(lease);
+                Ok::<_, ServerError>(())
+            });
+            let _ = tokio::time::timeout(STOP_GRACE, ended).await;
+        }
         let _ = self.stop.send(true);
         let mut result = Ok(());
         for task in self.tasks.drain(..) {
@@ -276,6 +301,22 @@ impl Drop for Node {
         self.shared.contention.stop();
         let _ = self.stop.send(true);
     }
+}
+
+/// Closes the directory of the target to others, and finds out where the entry node is. The results are a message about the directory, the place in
+/// Ceph where nodes are noted, and the way to the entry node, unless this node is the entry node.
+async fn find_entry(
+    options: &NodeOptions,
+) -> Result<(Option<String>, Option<Arc<NodeRegistry>>, Option<EntryNode>), ServerError> {
+    let (dir, join, location) = (options.target.clone(), options.join.clone(), options.registry.clone());
+    blocking(move || {
+        let closed = close_to_others(&dir)?;
+        let Some(location) = location else { return Ok((closed, None, join.map(EntryNode::At))) };
+        let registry = Arc::new(NodeRegistry::open(&location, &RadosOptions::of_environment().user)?);
+        let joins = entry_node::find(&dir, registry.clone(), &location)?;
+        Ok((closed, Some(registry), joins))
+    })
+    .await
 }
 
 async fn until(mut stopped: watch::Receiver<bool>) {

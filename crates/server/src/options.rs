@@ -79,8 +79,10 @@ pub struct NodeOptions {
     pub handed: Option<Arc<TcpListener>>,
     /// A Unix socket to listen on as well.
     pub socket: Option<PathBuf>,
-    /// Address of the entry node. `None` on the entry node itself.
+    /// Address of the entry node. `None` on the entry node itself, and if `registry` says where it is.
     pub join: Option<String>,
+    /// Where in Ceph the nodes of the cluster note their addresses. The first node becomes the entry node, and others find it there.
+    pub registry: Option<RadosLocation>,
     /// File with the key of the cluster. Without it the entry node makes one in its target's directory.
     pub key: Option<PathBuf>,
     /// Certificate and private key, PEM. Needed to listen on addresses other than this machine's.
@@ -138,6 +140,7 @@ impl NodeOptions {
             handed: None,
             socket: None,
             join: None,
+            registry: None,
             key: None,
             tls: None,
             ca: None,

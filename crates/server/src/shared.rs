@@ -19,6 +19,7 @@ use crate::checks::Checks;
 use crate::cluster::LastAnswer;
 use crate::contention::Contention;
 use crate::contention::pace::FoldPace;
+use crate::entry_node::EntryNode;
 use crate::error::{Answer, Refusal};
 use crate::group_work::GroupWork;
 use crate::identity::Identities;
@@ -64,8 +65,8 @@ pub(crate) struct Shared {
     pub sight: Sight,
     /// Tells where files of mounts lie, on the entry node.
     pub locator: Option<Locator>,
-    /// Address of the entry node, on other nodes.
-    pub entry: Option<String>,
+    /// Where the entry node is, on other nodes.
+    pub entry: Option<EntryNode>,
     /// Notified when there may be objects to remove.
     pub garbage: Notify,
     /// Turns of folds for values.

@@ -50,6 +50,8 @@ const SERVE_EXAMPLES: &str = "Examples:
   gristmill serve --target /data/t0 --listen 127.0.0.1:7440                       the entry node
   gristmill serve --target /data/t1 --listen 127.0.0.1:0 --join 127.0.0.1:7440 \\
       --key /data/t0/cluster.key                                                  a storage node
+  gristmill serve --target /data/t0 --listen 10.0.0.1:7440 --ceph rados://gristmill/cluster \\
+      --objects rados://gristmill/node0 ...                                       a node whose cluster is noted in Ceph
 
 The entry node makes the key of the cluster; every node that joins needs a copy of that file.";
 
@@ -62,9 +64,13 @@ pub struct ServeArgs {
     /// Where to listen: HOST:PORT (port 0: a free one) or unix:SOCKET
     #[arg(long, value_name = "ADDR")]
     pub listen: Address,
-    /// Address of the entry node; without it, this node is the entry node
+    /// Address of the entry node; without it and --ceph, this node is the entry node
     #[arg(long, value_name = "ADDR")]
     pub join: Option<Address>,
+    /// Where in Ceph the nodes of the cluster note their addresses: rados://POOL/CLUSTER. The first node that starts there becomes the
+    /// entry node. Others, and clients with GRISTMILL_CLUSTER=rados://POOL/CLUSTER, find it
+    #[arg(long, value_name = "PLACE", conflicts_with = "join")]
+    pub ceph: Option<RadosLocation>,
     /// File with the key of the cluster
     #[arg(long, value_name = "FILE")]
     pub key: Option<PathBuf>,

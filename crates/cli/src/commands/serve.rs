@@ -64,12 +64,14 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode, CliError> {
         .build()
         .map_err(|e| CliError::System(format!("cannot start threads: {e}; raise the limit on threads")))?;
     let served = runtime.block_on(async {
-        let join = options.join.clone();
+        let awaited = options.join.as_ref().map(|entry| format!("the entry node at {entry}"));
+        let registered = options.registry.as_ref().map(|place| format!("Ceph, or the entry node of {place}"));
+        let awaited = awaited.or(registered);
         let before = recovers.clone();
         let waits = async move {
             tokio::time::sleep(WAIT_NOTICE_DELAY).await;
-            if let Some(entry) = join.filter(|_| before.borrow().is_none()) {
-                crate::notice(format_args!("gristmill: waiting for the entry node at {entry}"));
+            if let Some(awaited) = awaited.filter(|_| before.borrow().is_none()) {
+                crate::notice(format_args!("gristmill: waiting for {awaited}"));
             }
             std::future::pending::<()>().await;
         };
@@ -122,6 +124,7 @@ fn options(args: &ServeArgs) -> Result<NodeOptions, CliError> {
         listen: args.listen.clone(),
         socket: shared.socket.clone(),
         join: args.join.as_ref().map(Address::to_string),
+        registry: args.ceph.clone(),
         key: args.key.clone(),
         tls: shared.cert.clone().zip(shared.tls_key.clone()),
         ca: shared.ca.clone(),

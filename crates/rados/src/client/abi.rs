@@ -58,6 +58,7 @@ gristmill_ceph::c_library! { "librados.so.2", Functions {
     rados_nobjects_list_close(*mut CList) -> ();
     rados_getxattr(*mut CPool, *const c_char, *const c_char, *mut c_char, usize) -> c_int;
     rados_lock_exclusive(*mut CPool, *const c_char, *const c_char, *const c_char, *const c_char, *mut Duration, u8) -> c_int;
+    rados_lock_shared(*mut CPool, *const c_char, *const c_char, *const c_char, *const c_char, *const c_char, *mut Duration, u8) -> c_int;
     rados_unlock(*mut CPool, *const c_char, *const c_char, *const c_char) -> c_int;
     rados_break_lock(*mut CPool, *const c_char, *const c_char, *const c_char, *const c_char) -> c_int;
     rados_list_lockers(*mut CPool, *const c_char, *const c_char, *mut c_int, *mut c_char, *mut usize, *mut c_char, *mut usize, *mut c_char, *mut usize, *mut c_char, *mut usize) -> isize;

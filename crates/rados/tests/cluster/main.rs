@@ -7,6 +7,7 @@ mod kill;
 mod lost;
 mod other_client;
 mod placement;
+mod registry;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
