@@ -30,7 +30,6 @@ use gristmill_object_fold::{FoldError, FoldOrder, ReadObject, fold_object};
 use rustix::io::Errno;
 
 mod osd;
-mod read_time;
 
 /// Time after which a call ends. It stays well below the time after which an OSD warns of slow operations (30 seconds), because other
 /// operations on the same placement group wait meanwhile.

@@ -5,18 +5,21 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{NonNull, null_mut};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use gristmill_object_fold::ReadObject;
+use gristmill_object_fold::{ReadObject, ReadTimes};
 use rustix::io::Errno;
 
-use crate::{answer, read_time};
+use crate::answer;
 
 /// `cls_method_call_t`: a method, which returns 0 or a negative error number.
 type Method = unsafe extern "C" fn(*mut c_void, *mut c_char, c_int, *mut *mut c_char, *mut c_int) -> c_int;
 
 /// `CLS_METHOD_RD`: the method only reads.
 const READS: c_int = 1;
+
+/// The times of all calls. A daemon has one kind of storage.
+static READ_TIMES: ReadTimes = ReadTimes::new();
 
 const CLASS: &CStr = c"gristmill";
 const METHOD: &CStr = c"fold";
@@ -69,7 +72,7 @@ unsafe extern "C" fn fold(
         },
         _ => &[],
     };
-    let folded = catch_unwind(AssertUnwindSafe(|| answer(message, &mut CalledObject(context))));
+    let folded = catch_unwind(AssertUnwindSafe(|| answer(message, &mut CalledObject::new(context))));
     match folded.unwrap_or(Err(Errno::NOTRECOVERABLE)) {
         // SAFETY: the OSD gives places for a pointer and a length.
         Ok(answer) => unsafe { give(&answer, output, output_length) },
@@ -96,21 +99,41 @@ unsafe fn give(answer: &[u8], output: *mut *mut c_char, output_length: *mut c_in
     0
 }
 
-/// The object of a call: the context of the call.
-struct CalledObject(*mut c_void);
+/// The object of a call.
+struct CalledObject {
+    /// The context of the call.
+    context: *mut c_void,
+    reads_long: bool,
+    /// The time of its reads, and their bytes.
+    time: Duration,
+    bytes: u64,
+}
+
+impl CalledObject {
+    fn new(context: *mut c_void) -> CalledObject {
+        CalledObject { context, reads_long: READ_TIMES.choose_long(), time: Duration::ZERO, bytes: 0 }
+    }
+}
+
+impl Drop for CalledObject {
+    fn drop(&mut self) {
+        READ_TIMES.note(self.reads_long, self.time, self.bytes);
+    }
+}
 
 impl ReadObject for CalledObject {
     type Bytes = OsdBytes;
 
     fn read(&mut self, offset: u64, length: usize) -> Option<OsdBytes> {
         let begun = Instant::now();
-        let bytes = OsdBytes::read(self.0, offset, length)?;
-        read_time::note(begun.elapsed(), length);
+        let bytes = OsdBytes::read(self.context, offset, length)?;
+        self.time += begun.elapsed();
+        self.bytes += bytes.length as u64;
         Some(bytes)
     }
 
-    fn is_slow(&self) -> bool {
-        read_time::is_slow()
+    fn reads_long(&self) -> bool {
+        self.reads_long
     }
 }
 

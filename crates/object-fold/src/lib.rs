@@ -39,6 +39,7 @@ mod fold;
 mod folded;
 mod folder;
 mod order;
+mod read_time;
 mod reading;
 mod span;
 
@@ -48,5 +49,6 @@ pub use fold::{FIRST_BLOCK, LARGEST_BLOCK, fold_object};
 pub use folded::{Folded, FoldedState, MAX_ANSWER};
 pub use folder::{FoldPolicy, FoldRefusal, ObjectFolder};
 pub use order::{FORM, FoldOrder, MAX_MESSAGE, MAX_POSITION, MAX_SPANS};
+pub use read_time::ReadTimes;
 pub use reading::{LONGEST_READ, ReadObject};
 pub use span::{PieceSpans, Span, split_spans};

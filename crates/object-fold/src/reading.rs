@@ -8,8 +8,8 @@ pub trait ReadObject {
     /// Gives so many bytes from an offset: fewer at the end of the object, and `None` if the object cannot be read.
     fn read(&mut self, offset: u64, length: usize) -> Option<Self::Bytes>;
 
-    /// Whether the storage takes longer for bytes than a fold. Then reads are longer, because each has a wait of its own.
-    fn is_slow(&self) -> bool {
+    /// Whether one long read is faster than several short ones.
+    fn reads_long(&self) -> bool {
         false
     }
 }
@@ -51,7 +51,7 @@ impl<'a, R: ReadObject> BlockReader<'a, R> {
                 self.held = None;
                 let after = usize::try_from(after).unwrap_or(usize::MAX);
                 let further =
-                    if self.from.is_slow() { LONGEST_READ.saturating_sub(length).min(after) } else { 0 };
+                    if self.from.reads_long() { LONGEST_READ.saturating_sub(length).min(after) } else { 0 };
                 self.held = Some((offset, self.from.read(offset, length + further)?));
                 0
             }
@@ -72,13 +72,13 @@ mod tests {
     use super::*;
 
     /// An object whose bytes are the low bytes of their offsets, and the reads of it.
-    struct Slow<'a> {
+    struct Numbered<'a> {
         object: &'a [u8],
-        slow: bool,
+        long: bool,
         reads: Vec<(u64, usize)>,
     }
 
-    impl ReadObject for Slow<'_> {
+    impl ReadObject for Numbered<'_> {
         type Bytes = Vec<u8>;
 
         fn read(&mut self, offset: u64, length: usize) -> Option<Vec<u8>> {
@@ -87,16 +87,16 @@ mod tests {
             Some(there[..there.len().min(length)].to_vec())
         }
 
-        fn is_slow(&self) -> bool {
-            self.slow
+        fn reads_long(&self) -> bool {
+            self.long
         }
     }
 
     #[test]
-    fn slow_storage_is_read_in_few_long_reads() {
+    fn several_blocks_come_from_one_long_read() {
         let object: Vec<u8> = (0..10_000_usize).map(|at| at as u8).collect();
-        for slow in [false, true] {
-            let mut from = Slow { object: &object, slow, reads: Vec::new() };
+        for long in [false, true] {
+            let mut from = Numbered { object: &object, long, reads: Vec::new() };
             let mut reader = BlockReader::new(&mut from);
             for at in (0..9_000).step_by(1_000) {
                 let block = reader.block(at as u64, 1_000, 8_000 - at as u64).map(|block| block.to_vec());
@@ -108,7 +108,7 @@ mod tests {
                 object.get(9_990..)
             );
             assert_eq!(reader.block(9_995, 10, 0), None, "the object ends before");
-            let reads = if slow {
+            let reads = if long {
                 vec![(0, 9_000), (9_990, 510), (9_995, 10)]
             } else {
                 (0..9).map(|k| (1_000 * k, 1_000)).chain([(9_990, 10), (9_995, 10)]).collect()
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn a_read_has_a_largest_length() {
         let object = vec![0; LONGEST_READ + 10];
-        let mut from = Slow { object: &object, slow: true, reads: Vec::new() };
+        let mut from = Numbered { object: &object, long: true, reads: Vec::new() };
         let mut reader = BlockReader::new(&mut from);
         assert_eq!(reader.block(0, 6, u64::MAX).map(|block| block.len()), Some(6));
         assert_eq!(
