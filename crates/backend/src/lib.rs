@@ -36,9 +36,11 @@
 //!
 //! # Where things are
 //! `backend.rs` has the traits and `error.rs` the errors. [`Mount`] is a folder of a mounted file system, [`MemoryBackend`] is for
-//! tests. `read_ahead.rs` and `buffers.rs` are for storage behind a network, which fetches bytes before they are needed. The feature
+//! tests. `read_ahead.rs` and `buffers.rs` are for storage behind a network, which fetches bytes before they are needed, and `ahead_threads.rs` does so for
+//! storage whose reads block. The feature
 //! `suite` has the tests of every backend (`backend_suite!`).
 
+mod ahead_threads;
 mod backend;
 mod buffers;
 mod error;
@@ -51,6 +53,7 @@ mod read_ahead;
 #[cfg(feature = "suite")]
 pub mod suite;
 
+pub use ahead_threads::{MAX_AHEAD, MAX_READS_AHEAD, ThreadsAhead};
 pub use backend::{
     Backend, Content, Entry, Found, HostStripes, Object, Page, Stamp, check_ranges, read_each, read_opened,
     split_buffer,

@@ -4,10 +4,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use gristmill_backend::{BackendError, Found, Object, Result, check_ranges, split_buffer};
+use gristmill_backend::{BackendError, Found, Object, Result, ThreadsAhead, check_ranges, split_buffer};
 use rustix::io::Errno;
 
-use crate::ahead::FileAhead;
 use crate::client::{Inode, OpenFile};
 use crate::error::explain;
 use crate::reader::ReadingUser;
@@ -39,7 +38,7 @@ fn hold(file: OpenFile) -> Option<HeldFile> {
 /// A file of a file system.
 pub(crate) struct CephFile {
     file: Arc<ReadFile>,
-    ahead: Option<FileAhead>,
+    ahead: Option<ThreadsAhead>,
 }
 
 /// A file that is read by lanes, and ahead of them.
@@ -58,7 +57,7 @@ impl CephFile {
         let length = found.length;
         let file = Arc::new(ReadFile { name, found, inode, reader, file: hold(file) });
         let read = file.clone();
-        let ahead = FileAhead::new(length, move |range, out| read.read_ahead(range, out));
+        let ahead = ThreadsAhead::new(length, move |range, out| read.read_ahead(range, out));
         Arc::new(CephFile { file, ahead })
     }
 }

@@ -11,7 +11,8 @@
 //! - A state has the number of the file, the time when it was made, and the number of changes that Ceph counts. So no two states of a name
 //!   are the same, also if a file is removed and made again.
 //! - Holes of a file are zeros. Objects that cannot be read are errors.
-//! - Folds say what they need next. [`MAX_READS_AHEAD`] threads read it meanwhile. All files together have at most [`MAX_AHEAD`] such bytes.
+//! - Folds say what they need next. [Threads](gristmill_backend::MAX_READS_AHEAD) read it meanwhile. All files together have at most
+//!   [`MAX_AHEAD`](gristmill_backend::MAX_AHEAD) such bytes.
 //! - Calls wait for the servers. Each step of a mount waits at most [`MOUNT_PATIENCE`] seconds. Reads and look-ups wait as long as Ceph
 //!   does.
 //!
@@ -33,10 +34,8 @@
 //!
 //! # Where things are
 //! `client` has the functions of the library, and all `unsafe` code. `walk.rs` finds a file from its key, `state.rs` has versions,
-//! `tree.rs` the backend, `file.rs` an opened file, and `ahead.rs`
-//! the threads that read ahead. `file_system.rs` keeps the connections of the process.
+//! `tree.rs` the backend, and `file.rs` an opened file. `file_system.rs` keeps the connections of the process.
 
-mod ahead;
 mod client;
 mod error;
 mod file;
@@ -48,7 +47,6 @@ mod state;
 mod tree;
 mod walk;
 
-pub use ahead::{MAX_AHEAD, MAX_READS_AHEAD};
 pub use file::MAX_HELD_FILES;
 pub use file_system::{END_PATIENCE, MAX_MOUNTED, MOUNT_PATIENCE};
 pub use options::CephOptions;

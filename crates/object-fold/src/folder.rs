@@ -27,4 +27,9 @@ pub trait ObjectFolder: Send + Sync {
     /// # Errors
     /// It fails if the devices refuse all such folds.
     fn fold(&self, object: &str, order: &FoldOrder, spans: &[Span]) -> Result<Folded, FoldRefusal>;
+
+    /// Whether the devices refused such folds lately, so that they are not asked now.
+    fn refuses(&self) -> bool {
+        false
+    }
 }

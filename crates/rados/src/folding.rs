@@ -83,6 +83,10 @@ impl ObjectFolder for RadosStore {
             None => Ok(folded),
         }
     }
+
+    fn refuses(&self) -> bool {
+        self.refusals.current().is_some()
+    }
 }
 
 /// The refusal that an error number means. `None` if the error concerns a single object.

@@ -290,6 +290,10 @@ impl ObjectStore for RadosStore {
         self.change(id, |object| object.flush())
     }
 
+    fn is_distant(&self) -> bool {
+        true
+    }
+
     fn stat(&self, id: &ObjectId) -> Result<Stat> {
         self.inspect(id, |object| Ok(object.stat(&*self.access.clock)))
     }

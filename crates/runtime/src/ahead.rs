@@ -45,6 +45,10 @@ impl Iterator for AnnouncedUnits<'_> {
 /// Announces the bytes of a unit that its own target has.
 fn announce(job: &Prepared, unit: &Unit) {
     let Ok(part) = job.file.part(unit.target) else { return };
+    // Storage that folds the unit reads it itself.
+    if job.in_storage.is_some() && part.folds_now() {
+        return;
+    }
     let ranges = match &job.chunks {
         Some(owned) => {
             let statistics = job.statistics.as_deref();

@@ -1,7 +1,9 @@
 //! Files as the runtime reads them: a layout, and one part for each target.
 
+use std::ops::Range;
 use std::sync::Arc;
 
+use gristmill_backend::ThreadsAhead;
 use gristmill_layout::{Layout, TargetIndex};
 use gristmill_object_fold::{FoldOrder, FoldRefusal, Folded, ObjectFolder, Span};
 use gristmill_store::{ObjectId, ObjectStore, ReadOptions, StoreError, Version};
@@ -53,6 +55,11 @@ pub trait Part: Send + Sync {
     /// Whether the storage behind the part can fold records itself.
     fn folds(&self) -> bool {
         false
+    }
+
+    /// Whether it also does so now, as far as is known.
+    fn folds_now(&self) -> bool {
+        self.folds()
     }
 
     /// Has the storage fold spans of the object, once. Records that are missing in the answer were not folded.
@@ -118,6 +125,7 @@ pub struct StorePart {
     node: String,
     verify: bool,
     folder: Option<Arc<dyn ObjectFolder>>,
+    ahead: Option<ThreadsAhead>,
 }
 
 impl StorePart {
@@ -136,6 +144,7 @@ impl StorePart {
             node,
             verify: false,
             folder: None,
+            ahead: None,
         })
     }
 
@@ -154,7 +163,8 @@ impl StorePart {
         if stat.version != version {
             return Err(StoreError::Stale { id: object, expected: version, actual: stat.version }.into());
         }
-        Ok(StorePart { store, object, version, length: stat.length, node, verify: false, folder: None })
+        let length = stat.length;
+        Ok(StorePart { store, object, version, length, node, verify: false, folder: None, ahead: None })
     }
 
     /// Sets whether all bytes that are read are compared with their checksums, or only those that are due.
@@ -169,19 +179,25 @@ impl StorePart {
         StorePart { folder, ..self }
     }
 
-    /// Length of the object in bytes.
-    pub const fn length(&self) -> u64 {
-        self.length
+    /// Has threads read the bytes that are announced. Whether they are compared with checksums must be set before.
+    #[must_use]
+    pub fn reading_ahead(self) -> StorePart {
+        let (store, object, options) = (self.store.clone(), self.object.clone(), self.options());
+        let read = move |range: Range<u64>, out: &mut Vec<u8>| {
+            out.resize((range.end - range.start) as usize, 0);
+            store.read_at(&object, range.start, out, options).is_ok_and(|read| read == out.len())
+        };
+        StorePart { ahead: ThreadsAhead::new(self.length, read), ..self }
     }
-}
 
-impl Part for StorePart {
-    fn read(&self, object: Option<&str>, offset: u64, buffer: &mut [u8]) -> Result<(), RunError> {
-        let named = object.map(ObjectId::new).transpose().map_err(StoreError::from)?;
-        let object = named.as_ref().unwrap_or(&self.object);
-        // The version is checked once, by `unchanged`, when all bytes have been read.
-        let options = ReadOptions { verify: self.verify, ..ReadOptions::default() };
-        let read = self.store.read_at(object, offset, buffer, options)?;
+    /// The version is checked once, by `unchanged`, when all bytes have been read.
+    fn options(&self) -> ReadOptions {
+        ReadOptions { verify: self.verify, ..ReadOptions::default() }
+    }
+
+    /// Fills `buffer` from the store.
+    fn read_store(&self, object: &ObjectId, offset: u64, buffer: &mut [u8]) -> Result<(), RunError> {
+        let read = self.store.read_at(object, offset, buffer, self.options())?;
         if read < buffer.len() {
             return Err(RunError::Truncated {
                 name: format!("object {object} on {}", self.node),
@@ -192,8 +208,43 @@ impl Part for StorePart {
         Ok(())
     }
 
+    /// Length of the object in bytes.
+    pub const fn length(&self) -> u64 {
+        self.length
+    }
+}
+
+impl Part for StorePart {
+    fn read(&self, object: Option<&str>, offset: u64, buffer: &mut [u8]) -> Result<(), RunError> {
+        let named = object.map(ObjectId::new).transpose().map_err(StoreError::from)?;
+        let object = named.as_ref().unwrap_or(&self.object);
+        match self.ahead.as_ref().filter(|_| *object == self.object) {
+            Some(ahead) => ahead.fill(vec![(offset, buffer)], |reads| {
+                reads.into_iter().try_for_each(|(offset, buffer)| self.read_store(object, offset, buffer))
+            }),
+            None => self.read_store(object, offset, buffer),
+        }
+    }
+
+    fn fetches_ahead(&self) -> bool {
+        self.ahead.is_some()
+    }
+
+    fn expect(&self, ranges: &[PartRange<'_>]) {
+        let Some(ahead) = &self.ahead else { return };
+        let is_own =
+            |range: &&PartRange<'_>| range.object.is_none_or(|object| object == self.object.as_str());
+        let bytes = |range: &PartRange<'_>| range.offset..range.offset.saturating_add(range.len as u64);
+        let ranges: Vec<Range<u64>> = ranges.iter().filter(is_own).map(bytes).collect();
+        ahead.expect(&ranges);
+    }
+
     fn folds(&self) -> bool {
         self.folder.is_some()
+    }
+
+    fn folds_now(&self) -> bool {
+        self.folder.as_ref().is_some_and(|folder| !folder.refuses())
     }
 
     fn fold(&self, object: Option<&str>, order: &FoldOrder, spans: &[Span]) -> Result<Folded, FoldRefusal> {

@@ -17,7 +17,7 @@ use crate::prepare::Prepared;
 use crate::rope::{collapses, end};
 use crate::row_lane::RowLane;
 use crate::rows::{Delivery, QueuedUnit, RowOutput};
-use crate::storage_folds::StorageFolds;
+use crate::storage_folds::{StorageFolds, unit_bytes};
 use crate::units::{CutRule, Unit, chunk_units, units};
 use crate::value_lane::ValueLane;
 use crate::{Control, ExtentSet, Partial, RunError};
@@ -119,7 +119,7 @@ impl<'a> Pass<'a> {
         only: Option<&'a [TargetIndex]>,
     ) -> Pass<'a> {
         let cut = if job.gives_rows() { CutRule::ByExtent } else { CutRule::ByTarget };
-        let unit_bytes = job.options.unit_bytes;
+        let unit_bytes = unit_bytes(job);
         let units = match &job.chunks {
             Some(owned) => chunk_units(&job.file, owned, gaps, unit_bytes, only),
             None => units(&job.file, &job.domain, job.ownership, gaps, cut, unit_bytes, only),

@@ -16,6 +16,16 @@ use crate::{ExtentSet, Partial, RunError};
 /// Most times that one unit is asked for. A call that runs out of time folds a part.
 const MAX_ROUNDS_OF_UNIT: u32 = 4_096;
 
+/// Units that the storage folds together: a lane asks for their objects at once, so that none waits for the other.
+const UNITS_AT_ONCE: u64 = 8;
+
+/// Bytes of a unit of a pass.
+pub(crate) fn unit_bytes(job: &Prepared) -> u64 {
+    let unit = job.options.unit_bytes;
+    let folds = job.in_storage.is_some() && job.file.parts.iter().any(|part| part.folds_now());
+    if folds { unit.saturating_mul(UNITS_AT_ONCE) } else { unit }
+}
+
 /// Whether the storage of parts may fold a prepared request, and the kernel as it is told to it. `None` if the lanes fold everything.
 ///
 /// # Errors

@@ -153,7 +153,8 @@ fn own_file(
             );
             return Err(RunError::Remote { kind: ErrorKind::Failed, message });
         }
-        *part = Arc::new(own.verifying(verify).folding(shared.folder.clone()));
+        let own = own.verifying(verify).folding(shared.folder.clone());
+        *part = Arc::new(if shared.store.is_distant() { own.reading_ahead() } else { own });
     }
     Ok(file)
 }

@@ -282,6 +282,11 @@ pub trait ObjectStore: Send + Sync {
         self.stat(id).map(|_| ScrubResult::default())
     }
 
+    /// Whether each read waits for another machine or process. Then it pays to read bytes before they are needed.
+    fn is_distant(&self) -> bool {
+        false
+    }
+
     /// Tells the backend that the object will be read from start to end. A backend may ignore this.
     ///
     /// # Errors

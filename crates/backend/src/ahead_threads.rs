@@ -1,17 +1,18 @@
-//! Bytes of files that threads read before they are needed.
+//! Bytes that threads read before they are needed, for storage whose reads block.
 //!
-//! A call of the library waits for the storage daemons, so only as many objects are read at once as there are threads. The lanes of a
-//! fold are few. These threads ask for the next objects meanwhile.
+//! A read waits for the storage, so only as many run at once as there are threads. The lanes of a fold are few. These threads read what the
+//! lanes will need next.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread::Builder;
 
-use gristmill_backend::{AheadBudget, AheadLimits, Arriving, Buffer, Buffers, ReadAhead};
 use rustix::process::{Pid, getpid};
 
-/// Most bytes of all files that are being read ahead, or are kept afterwards.
+use crate::{AheadBudget, AheadLimits, Arriving, Buffer, Buffers, ReadAhead};
+
+/// Most bytes of all objects that threads are reading ahead, or that are kept afterwards.
 pub const MAX_AHEAD: u64 = 64 << 20;
 
 /// Most reads ahead at once.
@@ -20,7 +21,7 @@ pub const MAX_READS_AHEAD: usize = 8;
 /// Most reads ahead that wait for a thread. Others are not begun.
 const MAX_WAITING: usize = 256;
 
-/// A piece is one object of a usual file.
+/// A piece is one object of RADOS, in a usual file.
 const LIMITS: AheadLimits = AheadLimits { bytes: MAX_AHEAD, piece: 4 << 20, gap: 32 << 10, kept: 8 };
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -42,7 +43,7 @@ struct Shared {
 
 /// A segment that a thread reads.
 #[derive(Clone)]
-pub(crate) struct ReadSegment(Arc<Shared>);
+struct ReadSegment(Arc<Shared>);
 
 impl ReadSegment {
     fn new() -> ReadSegment {
@@ -89,13 +90,13 @@ impl Arriving for ReadSegment {
     }
 }
 
-/// Reads bytes from an offset. The buffer has room for them. Returns whether all were read.
+/// Appends the bytes of a range to a buffer with room for them. Returns whether all were read.
 type Read = dyn Fn(Range<u64>, &mut Vec<u8>) -> bool + Send + Sync;
 
 struct Work {
     segment: ReadSegment,
     range: Range<u64>,
-    /// Work that waits does not keep its file open.
+    /// Work that waits does not keep its object open.
     read: Weak<Read>,
 }
 
@@ -135,13 +136,13 @@ impl Threads {
         });
         let start = |_: &usize| {
             let threads = threads.clone();
-            Builder::new().name("ceph ahead".into()).spawn(move || threads.work()).is_ok()
+            Builder::new().name("read ahead".into()).spawn(move || threads.work()).is_ok()
         };
         let started = (0..MAX_READS_AHEAD).filter(start).count();
         (started > 0).then_some(threads)
     }
 
-    /// Those of this process. They are started when the first file is opened, and not by a lane that needs bytes: a thread has the priority
+    /// Those of this process. They are started when the first object is opened, and not by a lane that needs bytes: a thread has the priority
     /// of the one that starts it, and lanes may run at idle priority. A process that was forked from one with threads has none.
     fn of_process() -> Option<&'static Arc<Threads>> {
         let threads = THREADS.get_or_init(Threads::start).as_ref();
@@ -183,24 +184,24 @@ impl Threads {
             return;
         }
         let mut ending = Ending { segment: &work.segment, bytes: None };
-        // Nobody needs the bytes of a file that was closed.
+        // Nobody needs the bytes of an object that was closed.
         let Some(read) = work.read.upgrade() else { return };
         let mut buffer = self.buffers.take((work.range.end - work.range.start) as usize);
         ending.bytes = read(work.range.clone(), &mut buffer.bytes).then_some(buffer);
-        // Whoever waits goes on before the file is closed, if this was its last user.
+        // Whoever waits goes on before the object is closed, if this was its last user.
         drop(ending);
     }
 }
 
-/// The bytes of one file that are read ahead.
-pub(crate) struct FileAhead {
+/// The bytes of one object that threads read ahead.
+pub struct ThreadsAhead {
     threads: Arc<Threads>,
     /// It is there until this is dropped.
     ahead: Option<ReadAhead<ReadSegment>>,
     read: Arc<Read>,
 }
 
-impl Drop for FileAhead {
+impl Drop for ThreadsAhead {
     fn drop(&mut self) {
         // A thread may have held a lock of it when this process was forked.
         if !self.threads.is_of_this_process() {
@@ -209,21 +210,22 @@ impl Drop for FileAhead {
     }
 }
 
-impl FileAhead {
-    /// Nothing is read yet of a file of some bytes. Returns `None` if this process has no threads for it.
+impl ThreadsAhead {
+    /// Nothing is read yet of an object of some bytes. `read` appends the bytes of a range, and returns whether all were read. The result is `None` if
+    /// this process has no threads for it.
     pub fn new(
         length: u64,
         read: impl Fn(Range<u64>, &mut Vec<u8>) -> bool + Send + Sync + 'static,
-    ) -> Option<FileAhead> {
-        Some(FileAhead::on(Threads::of_process()?, length, Arc::new(read)))
+    ) -> Option<ThreadsAhead> {
+        Some(ThreadsAhead::on(Threads::of_process()?, length, Arc::new(read)))
     }
 
-    fn on(threads: &Arc<Threads>, length: u64, read: Arc<Read>) -> FileAhead {
+    fn on(threads: &Arc<Threads>, length: u64, read: Arc<Read>) -> ThreadsAhead {
         let ahead = Some(ReadAhead::new(threads.budget.clone(), length));
-        FileAhead { threads: threads.clone(), ahead, read }
+        ThreadsAhead { threads: threads.clone(), ahead, read }
     }
 
-    /// Returns the segments of the file, or `None` in a process that was forked.
+    /// Returns the segments of the object, or `None` in a process that was forked.
     fn ahead(&self) -> Option<&ReadAhead<ReadSegment>> {
         self.ahead.as_ref().filter(|_| self.threads.is_of_this_process())
     }
@@ -283,7 +285,7 @@ mod tests {
     }
 
     /// Fills a buffer, and returns how many bytes were not read ahead.
-    fn read(ahead: &FileAhead, range: Range<u64>) -> u64 {
+    fn read(ahead: &ThreadsAhead, range: Range<u64>) -> u64 {
         let mut out = vec![0; (range.end - range.start) as usize];
         let mut direct = 0;
         let done: Result<(), Infallible> = ahead.fill(vec![(range.start, &mut out)], |reads| {
@@ -307,7 +309,7 @@ mod tests {
             counted.fetch_add(1, Ordering::SeqCst);
             numbers(range, out)
         };
-        let ahead = FileAhead::on(&threads, 10 * PIECE, Arc::new(count));
+        let ahead = ThreadsAhead::on(&threads, 10 * PIECE, Arc::new(count));
         ahead.expect(&[0..2 * PIECE, 3 * PIECE..4 * PIECE]);
         // A read that no thread has begun is left to the reader.
         while begun.load(Ordering::SeqCst) < 3 {
@@ -323,7 +325,7 @@ mod tests {
     fn what_could_not_be_read_is_left_to_the_reader() {
         let threads = Threads::start().unwrap();
         let fails = |range: Range<u64>, out: &mut Vec<u8>| range.start != PIECE && numbers(range, out);
-        let ahead = FileAhead::on(&threads, 3 * PIECE, Arc::new(fails));
+        let ahead = ThreadsAhead::on(&threads, 3 * PIECE, Arc::new(fails));
         ahead.expect(std::slice::from_ref(&(0..3 * PIECE)));
         assert!(read(&ahead, 0..3 * PIECE) >= PIECE);
     }
@@ -332,7 +334,7 @@ mod tests {
     const SILENT: u64 = MAX_READS_AHEAD as u64 * PIECE;
 
     /// A file that all threads read, until the sender is dropped.
-    fn silent(threads: &Arc<Threads>) -> (FileAhead, Sender<()>) {
+    fn silent(threads: &Arc<Threads>) -> (ThreadsAhead, Sender<()>) {
         let (begin, begun) = channel();
         let (go, gone) = channel::<()>();
         let gone = Mutex::new(gone);
@@ -341,7 +343,7 @@ mod tests {
             let _ = lock(&gone).recv();
             numbers(range, out)
         };
-        let silent = FileAhead::on(threads, SILENT, Arc::new(read));
+        let silent = ThreadsAhead::on(threads, SILENT, Arc::new(read));
         silent.expect(std::slice::from_ref(&(0..SILENT)));
         (0..MAX_READS_AHEAD).for_each(|_| begun.recv().unwrap());
         (silent, go)
@@ -351,7 +353,7 @@ mod tests {
     fn storage_that_does_not_answer_holds_up_nobody_else() {
         let threads = Threads::start().unwrap();
         let (silent, go) = silent(&threads);
-        let other = FileAhead::on(&threads, 4 * PIECE, Arc::new(numbers));
+        let other = ThreadsAhead::on(&threads, 4 * PIECE, Arc::new(numbers));
         other.expect(std::slice::from_ref(&(0..4 * PIECE)));
         assert_eq!(read(&other, 0..4 * PIECE), 4 * PIECE);
         drop(go);
@@ -369,7 +371,7 @@ mod tests {
                 let _file = &file;
                 numbers(range, out)
             };
-            let other = FileAhead::on(&threads, PIECE, Arc::new(read));
+            let other = ThreadsAhead::on(&threads, PIECE, Arc::new(read));
             other.expect(std::slice::from_ref(&(0..1)));
             drop(other);
             assert_eq!(Arc::strong_count(&open), 1);
@@ -389,7 +391,7 @@ mod tests {
             counted.fetch_add(1, Ordering::SeqCst);
             panic!("a test")
         };
-        let ahead = FileAhead::on(&threads, PIECE, Arc::new(panics));
+        let ahead = ThreadsAhead::on(&threads, PIECE, Arc::new(panics));
         ahead.expect(std::slice::from_ref(&(0..PIECE)));
         while begun.load(Ordering::SeqCst) == 0 {
             std::thread::yield_now();
