@@ -7,18 +7,17 @@ processes end with this program. The network is that of the lab (lab/network.py)
 import contextlib
 import json
 import os
-import queue
 import resource
 import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import uuid
 from pathlib import Path
 
-from cluster import START_SECONDS, STOP_SECONDS, ends_with_us, environment
+from cluster import STOP_SECONDS, ends_with_us, environment
+from first_line import first_line
 from own_ceph import NODE_POOL, stores_of
 from probe import ROOT
 
@@ -174,12 +173,7 @@ class Hosts:
             command += ["--join", f"{self.storage[0].address}:{PORT}", "--key", self.folder / "target0/cluster.key"]
         env = environment() | self.named
         node = self._start(self.storage[number], f"node{number}", *command, env=env, stdout=subprocess.PIPE, text=True)
-        said = queue.Queue()
-        threading.Thread(target=lambda: [*map(said.put, node.stdout), said.put("")], daemon=True).start()
-        try:
-            line = said.get(timeout=START_SECONDS)
-        except queue.Empty:
-            line = ""
+        line = first_line(node)
         if "listening on" not in line:
             raise SystemExit(f"node {number} did not start: {line.strip()} {self._said(f'node{number}')}")
         self.nodes.append(node)

@@ -2,19 +2,17 @@
 
 import ctypes
 import os
-import queue
 import re
 import shutil
 import signal
 import subprocess
 import tempfile
-import threading
 from pathlib import Path
 
+from first_line import first_line
 from probe import release_binary
 
-# The maximum times for nodes to start and to stop, in seconds.
-START_SECONDS = 60
+# The maximum time for nodes to stop, in seconds.
 STOP_SECONDS = 30
 
 # The usual stripe unit of a put.
@@ -70,12 +68,7 @@ class Nodes:
             env=environment(),
             preexec_fn=ends_with_us,
         )
-        said = queue.Queue()
-        threading.Thread(target=lambda: [*map(said.put, self.process.stdout), said.put("")], daemon=True).start()
-        try:
-            line = said.get(timeout=START_SECONDS)
-        except queue.Empty:
-            line = ""
+        line = first_line(self.process)
         found = re.search(r"grist://(\S+)/", line)
         if not found:
             self.stop()

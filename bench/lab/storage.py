@@ -2,19 +2,17 @@
 
 import contextlib
 import os
-import queue
 import tempfile
-import threading
 import time
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
 
 import hosts as lab_hosts
+from first_line import first_line
 from network import PREFIX
 from probe import Probe
 
 PORT = 7440
-START_SECONDS = 60
 
 # The stripe unit of a plain put in this lab, and that of PVFS in the papers.
 STRIPE = 64 << 10
@@ -80,12 +78,7 @@ class Storage:
         self.servers.append(group)
         process = host.start(group, *command, stdin=DEVNULL, stdout=PIPE, text=True)
         self.processes.append(process)
-        said = queue.Queue()
-        threading.Thread(target=lambda: [*map(said.put, process.stdout), said.put("")], daemon=True).start()
-        try:
-            line = said.get(timeout=START_SECONDS)
-        except queue.Empty:
-            line = ""
+        line = first_line(process)
         if "listening on" not in line:
             raise SystemExit(
                 f"the node on {host.role} {host.number} did not start: {line.strip() or 'it said nothing'}"

@@ -10,8 +10,8 @@ use crate::{FoldError, FoldOrder, Folded, FoldedState, Span, check_foldable};
 /// Bytes of the first block. It is small, so that a slow kernel does not run long before the clock is looked at.
 pub const FIRST_BLOCK: u64 = 16 << 10;
 
-/// Bytes of the largest block. Each block is twice as long as the one before until then. The OSD allocates memory for each block; with
-/// blocks of 1 MiB its allocator gets new pages from the system each time, which takes five times as long as the fold.
+/// Bytes of the largest block. Each block is twice as long as the one before until then. The OSD allocates memory for each block. For
+/// 1 MiB and more its allocator gets new pages from the system each time, and reading takes fifteen times as long.
 pub const LARGEST_BLOCK: u64 = 128 << 10;
 
 /// Folds spans of an object that [`FoldOrder::decode`] gave.

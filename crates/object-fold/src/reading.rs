@@ -1,6 +1,6 @@
 //! The bytes of an object, in reads of one block or of several.
 
-/// Reads an object. Functions that take an offset and a length do so.
+/// Reads an object. Every function from an offset and a length to bytes is such a reader.
 pub trait ReadObject {
     /// Bytes that were read. They are folded where they lie, and their byte order may be changed there.
     type Bytes: AsMut<[u8]>;
@@ -28,7 +28,7 @@ pub const LONGEST_READ: usize = 4 << 20;
 /// Gives blocks of an object, and reads one or many at once.
 pub(crate) struct BlockReader<'a, R: ReadObject> {
     from: &'a mut R,
-    /// What was read last, and where it begins.
+    /// The bytes that were read last, and their offset in the object.
     held: Option<(u64, R::Bytes)>,
 }
 

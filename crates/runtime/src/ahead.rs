@@ -17,15 +17,16 @@ pub(crate) struct AnnouncedUnits<'a> {
     most: usize,
 }
 
-/// The same units, announced if a part of the file fetches bytes ahead.
+/// The same units, which have at most `unit_bytes`, announced if a part of the file fetches bytes ahead.
 pub(crate) fn announced<'a>(
     job: &'a Prepared,
     units: Box<dyn Iterator<Item = Unit> + Send + 'a>,
+    unit_bytes: u64,
 ) -> Box<dyn Iterator<Item = Unit> + Send + 'a> {
     if !job.file.parts.iter().any(|part| part.fetches_ahead()) {
         return units;
     }
-    let most = (AHEAD_BYTES / job.options.unit_bytes.max(1)).max(1) as usize;
+    let most = (AHEAD_BYTES / unit_bytes.max(1)).max(1) as usize;
     Box::new(AnnouncedUnits { job, units, announced: VecDeque::new(), most })
 }
 

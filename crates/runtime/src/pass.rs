@@ -128,7 +128,7 @@ impl<'a> Pass<'a> {
             job,
             ctx,
             control,
-            units: Mutex::new(announced(job, units).peekable()),
+            units: Mutex::new(announced(job, units, unit_bytes).peekable()),
             resumed: Mutex::default(),
             partial: Mutex::new(partial),
             storage: StorageFolds::new(job, ctx),

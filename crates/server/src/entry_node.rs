@@ -56,7 +56,7 @@ impl EntryNode {
         }
     }
 
-    /// What the administrator gave: an address, or the place in Ceph.
+    /// The text that the administrator gave: an address, or the place in Ceph.
     pub fn given(&self) -> String {
         match self {
             EntryNode::At(address) => address.clone(),
