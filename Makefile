@@ -61,7 +61,7 @@ test-ceph: $(VENV)/ready
 	scripts/ceph
 	GRISTMILL_BIN=target/debug/gristmill $(VENV)/bin/python -m pytest -q -rs -m ceph tests/test_radosgw.py tests/test_cephfs.py \
 	    tests/test_cephfs_changes.py tests/test_rados.py tests/test_object_class.py \
-	    tests/test_ceph_registry.py
+	    tests/test_ceph_registry.py tests/test_ceph_monitors.py
 
 # The same installation, and a cluster that a person can watch: nodes over a pool, and folds inside the storage daemons.
 .PHONY: ceph-demo

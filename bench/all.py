@@ -21,7 +21,7 @@ PROGRAMS = {
     "schedule": [],
     **dict.fromkeys(("variables", "variables_link", "variables_chunks", "python_link", "verify", "busy", "outside", "outside_cache", "attached"), ["gristmill"]),
     "reductionist_api": ["gristmill"],
-    **dict.fromkeys(("cephfs", "object_class", "ceph_hosts", "ceph_kill"), ["gristmill"]),
+    **dict.fromkeys(("cephfs", "ceph_gateway", "object_class", "ceph_hosts", "ceph_kill"), ["gristmill"]),
     "python_fields": [],
     "python_blocks": [],
     **dict.fromkeys(
@@ -30,7 +30,7 @@ PROGRAMS = {
     ),
 }
 # A quick run leaves these out. They need programs that are not installed everywhere, and a small run of them shows little.
-FULL_ONLY = ["reductionist", "cephfs", "object_class", "ceph_hosts", "ceph_kill"]
+FULL_ONLY = ["reductionist", "cephfs", "ceph_gateway", "object_class", "ceph_hosts", "ceph_kill"]
 SHARED = ["data", "results"]
 
 

@@ -24,10 +24,10 @@ from probe import ROOT
 # At the end, because modules there and here may have the same name.
 sys.path += [str(ROOT / "bench/lab"), str(ROOT / "tests")]
 import network  # noqa: E402
-from ceph_config import CONFIG, MOST_OSDS, RIGHTS, class_settings  # noqa: E402
+from ceph_config import CONFIG, MOST_OSDS, RIGHTS, class_settings, monitor_address  # noqa: E402
 
 PORT = 7440
-MONITOR_PORTS = {"monitor": 3300, "monitor_v1": 6789}
+MONITOR_PORTS = (3300, 6789)
 CEPH_SECONDS = 120
 PAUSE = 0.05
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -119,7 +119,8 @@ class Hosts:
 
     def _configure(self):
         of_daemons = [DAEMON.format(number=n, address=port.address, memory=self.memory) for n, port in enumerate(self.storage)]
-        settings = {"folder": self.folder, "fsid": uuid.uuid4(), "gateway": 0, "store": self.store, "copies": self.copies, **MONITOR_PORTS}
+        settings = {"folder": self.folder, "fsid": uuid.uuid4(), "gateway": 0, "store": self.store, "copies": self.copies}
+        settings |= {"monitors": monitor_address(self.monitor.address, *MONITOR_PORTS)}
         settings |= {"classes": class_settings(self.folder / "classes", [self.library]), "addresses": "".join(of_daemons)}
         self.fsid = settings["fsid"]
         self.config.write_text(CONFIG.format(**settings).replace("127.0.0.1", self.monitor.address))
@@ -131,9 +132,8 @@ class Hosts:
             self._tool("ceph-authtool", "keyring", *create, "--gen-key", "-n", name, *caps)
 
     def _start_monitor(self):
-        at = self.monitor.address
-        addresses = "[v2:{at}:{monitor},v1:{at}:{monitor_v1}]".format(at=at, **MONITOR_PORTS)
-        self._tool("monmaptool", "--create", "--fsid", self.fsid, "--addv", "a", addresses, "monmap")
+        address = monitor_address(self.monitor.address, *MONITOR_PORTS)
+        self._tool("monmaptool", "--create", "--fsid", self.fsid, "--addv", "a", address, "monmap")
         self._tool("ceph-mon", "-c", self.config, "-i", "a", "--mkfs", "--monmap", "monmap", "--keyring", "keyring")
         process = self._start(self.monitor, "mon", "ceph-mon", "-c", self.config, "-f", "-i", "a", env=self._clean())
 

@@ -114,6 +114,11 @@ SEEDS = {
             (1 << 26, 4096, 0, 4, 1 << 20, 0, 1), (1 << 20, 1000, 1, 3, 96, 7, 0, 500, 9000), (1 << 40, 1 << 16, 2, 5, 24, 8, 1),
         )
     ],
+    "rados_head": [
+        b"GRO1\0" + u64(3, 800, 1, 7) + b"\0" + u64(0) + struct.pack("<I", 0) + struct.pack("<I", 0),
+        b"GRO1\1" + u64(3, 5 << 20, 1, 7) + b"\1" + u64(9) + struct.pack("<IQBQB", 2, 0, 0, 1, 5) + struct.pack("<I", 1) + u64(0, 4096),
+        b"7a6f node-1:7440",
+    ],
     "index_page": [
         b'<a href="../">up</a> <a href="a.nc">a</a> <A HREF=\'b%20c/\'>b c</A>', b'<a href=/some/folder/x>x</a><a href="?C=M">',
         b'<a href="https://host:8080/some/folder/y.nc">', b'<a href="&#47;some/folder/&amp;z">', b"<a href=\"a%2fb\"><a href=//evil/>",

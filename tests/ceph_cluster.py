@@ -1,9 +1,9 @@
 """A Ceph of the distribution on this machine, with its gateway to S3 (radosgw) or its file system: plain processes in a folder of
 their own.
 
-    python tests/ceph_cluster.py [--store STORE] [--put FILE=PATH] [--object-class FILE ...] -- COMMAND
+    python tests/ceph_cluster.py [--store STORE] [--gateway] [--put FILE=PATH] [--object-class FILE ...] -- COMMAND
 
-runs a command beside a file system and a pool, whose cluster the environment names to it.
+runs a command beside a file system, or a gateway, and a pool, whose cluster the environment names to it.
 """
 
 import argparse
@@ -19,11 +19,12 @@ import tempfile
 import urllib.error
 import urllib.request
 import uuid
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
-from ceph_config import CONFIG, DATA_POOL, FILE_POOL, MOST_OSDS, NODE_POOL, RIGHTS, class_settings
+from ceph_config import CONFIG, DATA_POOL, FILE_POOL, MOST_OSDS, NODE_POOL, RIGHTS, class_settings, monitor_address
 from cluster import until
 from web_servers import S3Bucket
 
@@ -40,6 +41,7 @@ SYSTEM_PYTHON = "/usr/bin/python3"
 WRITER = Path(__file__).parent / "cephfs_writer.py"
 STARTING = 120  # seconds; a bound on a hang, not a measure of speed
 ENDING = 30
+ANSWERING = 10  # of monitors that have a quorum; a question that takes longer is asked again
 TRIES = 5  # of ports
 
 def missing():
@@ -72,24 +74,27 @@ def numbers():
 
 
 class Cluster:
-    """A monitor, and daemons that keep their objects in memory, or with BlueStore in files.
+    """Monitors, and daemons that keep their objects in memory, or with BlueStore in files.
 
     `object_class` has shared libraries, or one of them: `libcls_NAME.so`. The daemons load them beside the classes of the system.
     """
 
+    #: The names of the monitors.
+    MONITORS = ("a",)
+
     def __init__(self, folder: Path, store="memstore", osds=OSDS, copies=1, object_class=None):
         self.folder = folder
         self.config = folder / "ceph.conf"
-        self.settings = {"folder": folder, "fsid": uuid.uuid4(), "monitor": 0, "monitor_v1": 0, "gateway": 0, "store": store, "copies": copies}
+        self.settings = {"folder": folder, "fsid": uuid.uuid4(), "gateway": 0, "store": store, "copies": copies}
         # Each daemon has an address of its own, as on a host of its own.
         addresses = [f"[osd.{number}]\npublic addr = 127.0.0.{number + 2}" for number in range(MOST_OSDS)]
         self.settings["addresses"] = "\n".join(addresses)
         libraries = [object_class] if isinstance(object_class, (str, Path)) else object_class
         self.settings["classes"] = class_settings(folder / "classes", libraries)
-        self.children, self.osds = [], {}
+        self.children, self.osds, self.monitors = [], {}, {}
         try:
             self._make_keys()
-            self._on_free_ports(self._start_monitor)
+            self._on_free_ports(self._start_monitors, 2 * len(self.MONITORS))
             for number in range(osds):
                 self.add_osd(number)
             self._start_more()
@@ -106,18 +111,32 @@ class Cluster:
             create = () if (self.folder / "keyring").exists() else ("--create-keyring",)
             self._tool("ceph-authtool", "keyring", *create, "--gen-key", "-n", name, *caps)
 
-    def _start_monitor(self, port, port_v1):
-        self._configure(monitor=port, monitor_v1=port_v1)
-        shutil.rmtree(self.folder / "mon", ignore_errors=True)
-        addresses = f"[v2:127.0.0.1:{port},v1:127.0.0.1:{port_v1}]"
-        self._tool("monmaptool", "--create", "--clobber", "--fsid", self.settings["fsid"], "--addv", "a", addresses, "monmap")
-        self._tool("ceph-mon", "-c", self.config, "-i", "a", "--mkfs", "--monmap", "monmap", "--keyring", "keyring")
-        return self.start_monitor()
+    def _start_monitors(self, *ports):
+        for child in filter(None, self.monitors.values()):
+            self._end(child)
+        addresses = [monitor_address("127.0.0.1", *pair) for pair in zip(ports[::2], ports[1::2], strict=True)]
+        self._configure(monitors=",".join(addresses))
+        named = [word for pair in zip(self.MONITORS, addresses, strict=True) for word in ("--addv", *pair)]
+        self._tool("monmaptool", "--create", "--clobber", "--fsid", self.settings["fsid"], *named, "monmap")
+        for name in self.MONITORS:
+            shutil.rmtree(self.folder / f"mon.{name}", ignore_errors=True)
+            self._tool("ceph-mon", "-c", self.config, "-i", name, "--mkfs", "--monmap", "monmap", "--keyring", "keyring")
+        return self.start_monitors(*self.MONITORS)
 
-    def start_monitor(self):
-        """Starts the monitor and waits until it answers."""
-        self.monitor = self._child("ceph-mon", "-i", "a", ready=lambda: self._run(*self._ceph, "quorum_status").returncode == 0)
-        return self.monitor
+    def start_monitors(self, *names):
+        """Starts monitors and waits until there is a quorum. Returns whether all stay."""
+        for name in names:
+            self.monitors[name] = self._child("ceph-mon", "-i", name)
+        running = lambda: all(child and child.poll() is None for child in self.monitors.values())
+        until(lambda: not running() or self.has_quorum(), "a quorum of the monitors", STARTING)
+        return running()
+
+    def has_quorum(self):
+        """Whether the monitors answer. Without a quorum they take a question and do not answer it."""
+        try:
+            return self._run(*self._ceph, "quorum_status", patience=ANSWERING).returncode == 0
+        except subprocess.TimeoutExpired:
+            return False
 
     def add_osd(self, number):
         """Makes a storage daemon and starts it."""
@@ -140,13 +159,14 @@ class Cluster:
         self.settings.update(ports)
         self.config.write_text(CONFIG.format(**self.settings))
 
-    def _on_free_ports(self, start):
-        """Calls a function with two free ports until what it starts stays. Another process may take a port meanwhile."""
+    def _on_free_ports(self, start, count):
+        """Calls a function with free ports until what it starts stays. Another process may take a port meanwhile."""
         for _ in range(TRIES):
-            with socket.socket() as one, socket.socket() as two:
-                for probe in (one, two):
+            with ExitStack() as probes:
+                sockets = [probes.enter_context(socket.socket()) for _ in range(count)]
+                for probe in sockets:
                     probe.bind(("127.0.0.1", 0))
-                ports = [probe.getsockname()[1] for probe in (one, two)]
+                ports = [probe.getsockname()[1] for probe in sockets]
             if start(*ports):
                 return
         raise AssertionError(f"Ceph does not start: {self.said()}")
@@ -187,9 +207,9 @@ class Cluster:
         # Some of the programs are scripts of the system's Python.
         return {name: value for name, value in os.environ.items() if not name.startswith(("CEPH_", "PYTHON"))}
 
-    def _run(self, *words):
+    def _run(self, *words, patience=STARTING):
         words = list(map(str, words))
-        return subprocess.run(words, cwd=self.folder, env=self._environment, capture_output=True, timeout=STARTING)
+        return subprocess.run(words, cwd=self.folder, env=self._environment, capture_output=True, timeout=patience)
 
     def _tool(self, *words) -> str:
         """The output of a program that ends by itself."""
@@ -236,11 +256,11 @@ class Ceph(Cluster, S3Bucket):
     """A cluster with a gateway, with two users and a bucket of the first of them."""
 
     def _start_more(self):
-        self._on_free_ports(self._start_gateway)
+        self._on_free_ports(self._start_gateway, 1)
         self._make_users()
         self.connect(self.endpoint, KEY, SECRET)
 
-    def _start_gateway(self, port, _):
+    def _start_gateway(self, port):
         self._configure(gateway=port)
         self.endpoint = f"http://127.0.0.1:{port}"
         self.gateway = self._child("radosgw", "-n", "client.rgw", ready=self._answers)
@@ -282,6 +302,10 @@ class Ceph(Cluster, S3Bucket):
             done.append({"PartNumber": number, "ETag": tag})
         self.client.complete_multipart_upload(**names, MultipartUpload={"Parts": done})
         return self.url(key)
+
+    def put_file(self, source, key):
+        """Uploads a file of this machine."""
+        self.client.upload_file(str(source), self.bucket, key)
 
     def tag(self, key) -> str:
         return self.client.head_object(Bucket=self.bucket, Key=key)["ETag"]
@@ -333,6 +357,19 @@ class CephFs(Cluster):
 
     def stop_server(self):
         self._end(self.server)
+
+    @contextmanager
+    def mounted(self, folder):
+        """The file system at a folder, mounted by `ceph-fuse`."""
+        if os.geteuid() != 0 or not os.path.exists("/dev/fuse") or shutil.which("ceph-fuse") is None:
+            pytest.skip("nothing can be mounted: this needs root, /dev/fuse and ceph-fuse")
+        folder.mkdir()
+        mount = self._child("ceph-fuse", "-n", "client.admin", folder, ready=lambda: os.path.ismount(folder))
+        assert mount, self.said()
+        try:
+            yield folder
+        finally:
+            self._end(mount)
 
     def evict(self, name):
         """Shuts out all clients of a user of Ceph."""
@@ -403,10 +440,11 @@ class CephFs(Cluster):
 
 
 def main():
-    """Runs a command beside a new file system, and a pool for the objects of storage nodes."""
+    """Runs a command beside a new file system or gateway, and a pool for the objects of storage nodes."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--store", choices=("memstore", "bluestore"), default="memstore", help="where daemons keep objects (default: %(default)s)")
-    parser.add_argument("--put", metavar="FILE=PATH", help="a file of this machine, and its path there")
+    parser.add_argument("--gateway", action="store_true", help="start a gateway to S3 with a bucket, and no file system")
+    parser.add_argument("--put", metavar="FILE=PATH", help="a file of this machine, and its path in the file system or its name in the bucket")
     parser.add_argument(
         "--object-class", action="append", type=Path, metavar="FILE", help="a library libcls_NAME.so that daemons load; may be repeated"
     )
@@ -421,10 +459,11 @@ def main():
     # The daemons end with this program, also if somebody ends it.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to stop"))
     with tempfile.TemporaryDirectory() as folder:
-        ceph = CephFs(Path(folder), options.store, object_class=options.object_class)
+        kind = Ceph if options.gateway else CephFs
+        ceph = kind(Path(folder), options.store, object_class=options.object_class)
         try:
             ceph.make_node_pool()
-            ceph.env["CEPH_ARGS"] = "--id both"
+            ceph.env |= {"CEPH_CONF": str(ceph.config), "CEPH_ARGS": "--id both"}
             if options.put:
                 ceph.put_file(Path(source), path)
             command = subprocess.Popen(options.command, env={**os.environ, **ceph.env})

@@ -9,7 +9,7 @@ MOST_OSDS = 4
 CONFIG = """
 [global]
 fsid = {fsid}
-mon host = [v2:127.0.0.1:{monitor},v1:127.0.0.1:{monitor_v1}]
+mon host = {monitors}
 public network = 127.0.0.0/8
 ms bind ipv6 = false
 auth cluster required = cephx
@@ -35,7 +35,7 @@ osd heartbeat grace = 6
 # A change of the map of the cluster waits a second otherwise, and starting changes it many times.
 paxos propose interval = 0.05
 [mon]
-mon data = {folder}/mon
+mon data = {folder}/mon.$id
 mon cluster log file = {folder}/cluster.log
 auth allow insecure global id reclaim = false
 [osd]
@@ -55,6 +55,13 @@ rgw data = {folder}
 rgw frontends = beast endpoint=127.0.0.1:{gateway}
 rgw thread pool size = 64
 """
+
+
+
+def monitor_address(host, port, port_v1):
+    """The address of a monitor, as `monmaptool` and the configuration take it."""
+    return f"[v2:{host}:{port},v1:{host}:{port_v1}]"
+
 
 #: The pool with the objects of storage nodes.
 NODE_POOL = "gristmill"

@@ -63,6 +63,23 @@ def test_what_attach_and_ls_say(tree):
     assert up.grist.ok("du", up.url("/t/said")).decode().split()[:4] == ["8", "B", "1", "file"]
 
 
+def test_nodes_read_from_the_server_that_is_nearest(clusters, tmp_path_factory):
+    tree = attached.made("s3", tmp_path_factory)
+    try:
+        near = tree.client.meta.endpoint_url
+        # There is no such host, so whatever is read comes from the nearer one.
+        far = "http://store.invalid:9000"
+        args = ("--admin", "anonymous", "--nearest-endpoint", f"{far}={near}")
+        up = clusters(Up, nodes=2, args=args, env=tree.env)
+        tree.put("x.u8", bytes(range(200)))
+        up.grist.ok("attach", tree.source, up.url("/t"), "--endpoint", far)
+        assert up.grist.ask("sum", up.url("/t/x.u8"), "--type", "u8", "--place", "storage")["sum"] == sum(range(200))
+        assert up.grist.ok("get", up.url("/t/x.u8"), "-") == bytes(range(200))
+        assert json.loads(up.grist.ok("attach", "--list", up.url(), "--json"))["trees"][0]["endpoint"] == far
+    finally:
+        tree.end()
+
+
 def test_kernels_have_the_bits_of_a_local_file(tree, numbers, tmp_path):
     numbers.tofile(tmp_path / "x.f64")
     tree.put("plain/x.f64", numbers.tobytes())

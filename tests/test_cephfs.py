@@ -269,6 +269,40 @@ def test_nodes_fold_the_objects_at_their_hosts(ceph, started, nodes_of_test, num
         assert answer["result"]["sum"] == math.fsum(numbers)
 
 
+def test_objects_of_a_mounted_file_are_folded_at_their_hosts(ceph, started, nodes_of_test, numbers, tmp_path):
+    ceph.put("mounted/x.f64", numbers.tobytes(), layout=(MIB, 1, MIB))
+    with ceph.mounted(tmp_path / "mount") as mount:
+        up = nodes_of_test(AtDaemons, nodes=ceph_cluster.OSDS, args=("--admin", "anonymous"), env=started.env)
+        up.grist.ok("attach", "cephfs:///mounted", up.url("/direct"))
+        up.grist.ok("attach", mount / "mounted", up.url("/t"))
+        shares = lambda path: [(one["target"], one["bytes"]) for one in up.stat(path)["targets"]]
+        wanted = shares("/direct/x.f64")
+        assert len(wanted) > 1
+        until(lambda: shares("/t/x.f64") == wanted, "the entry node asks Ceph for the places of files of the mount")
+        answer = up.grist.answer("sum", up.url("/t/x.f64"), "--type", "f64", "--place", "storage")
+        assert answer["result"]["sum"] == math.fsum(numbers)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_objects_of_a_long_file_are_folded_at_their_hosts(ceph, started, nodes_of_test, count):
+    size, objects = 64 << 10, 5_000
+    up = nodes_of_test(AtDaemons, nodes=ceph_cluster.OSDS, args=("--admin", "anonymous"), env=started.env)
+    up.grist.ok("attach", "cephfs:///", up.url("/t"))
+    name = f"long/{count}.u8"
+    # All but the last object are holes.
+    ceph.put(name, b"\x07" * size, offset=(objects - 1) * size, layout=(size, count, count * size))
+    end = b"%08x" % ((objects - 1) // count**2 * count + (objects - 1) % count)
+    (last,) = (stored for stored in ceph.objects() if stored.encode().endswith(b"." + end))
+    inode = last.split(".")[0]
+    for stripe in (0, 1, 2, 77, 4_095, 4_096, 4_097, objects - 1):
+        stored = f"{inode}.{stripe // count**2 * count + stripe % count:08x}"
+        range_ = f"{stripe * size}:{size}"
+        answer = up.grist.answer("sum", up.url(f"/t/{name}"), "--type", "u8", "--range", range_, "--place", "storage")
+        assert answer["result"]["sum"] == (7 * size if stripe == objects - 1 else 0)
+        readers = [int(place["node"].split()[0]) for place in answer["report"]["places"] if place["bytes"]]
+        assert readers == [ceph.daemon_of(stored)], (stripe, stored)
+
+
 def test_a_command_that_is_interrupted_ends_as_others_do(ceph, started, clusters, tmp_path):
     ceph.put("interrupted/x.u8", bytes(48 * MIB))
     for _ in range(6):

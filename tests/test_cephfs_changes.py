@@ -152,17 +152,17 @@ def test_another_number_of_copies(ceph, stored, asking, copies):
 def test_the_monitor_that_is_away(ceph, up, stored, numbers):
     asked = ("sum", up.url(f"/t/{NAME}"), "--type", "f64")
     assert up.grist.ask(*asked)["sum"] == math.fsum(numbers)
-    ceph.kill(ceph.monitor)
+    ceph.kill(ceph.monitors["a"])
     # Nodes have the map, and need no monitor while it does not change.
     assert up.grist.ask(*asked)["sum"] == math.fsum(numbers)
-    ceph.start_monitor()
+    ceph.start_monitors("a")
     bare = ("sum", ceph.url(NAME), "--type", "f64")
     assert up.grist.ask(*bare, env=ceph.env)["sum"] == math.fsum(numbers)
 
 
 def test_a_pool_that_was_full(ceph, up, stored, numbers):
     """While it is full, Ceph may refuse to read it, or wait. A refusal says where to look. Afterwards all is as before."""
-    asked = ("run", "sum", up.url(f"/t/{NAME}"), "--type", "f64", "--json")
+    asked = ("run", "sum", up.url(f"/t/{NAME}"), "--type", "f64", "--place", "storage", "--json")
     answers = []
     thread = threading.Thread(target=lambda: answers.append(up.grist(*asked)))
     ceph.fill(1e-6)
@@ -184,7 +184,7 @@ def test_a_pool_that_was_full(ceph, up, stored, numbers):
 def test_reads_wait_for_a_cluster_that_pauses(ceph, up, stored, numbers):
     ceph.ceph("osd", "set", "pause")
     answers = []
-    ask = lambda: answers.append(up.grist.ask("sum", up.url(f"/t/{NAME}"), "--type", "f64"))
+    ask = lambda: answers.append(up.grist.ask("sum", up.url(f"/t/{NAME}"), "--type", "f64", "--place", "storage"))
     thread = threading.Thread(target=ask)
     thread.start()
     try:

@@ -96,7 +96,7 @@ pub struct HostStripes {
     /// Bytes of a stripe.
     pub unit: u64,
     /// The names and the addresses of each host. Empty if they are not known.
-    pub hosts: Vec<Vec<String>>,
+    pub hosts: Vec<Arc<[String]>>,
 }
 
 /// Storage with files in folders.
@@ -219,6 +219,11 @@ pub trait Backend: Send + Sync {
         let why = "files there cannot be read while they grow; repeat the request when nothing writes to it";
         let source = std::io::Error::new(std::io::ErrorKind::Unsupported, why);
         Err(BackendError::Io { verb: "read", name: format!("{}/{key}", self.name()), source })
+    }
+
+    /// Whether files that are opened may [fetch bytes ahead](Object::fetches_ahead).
+    fn reads_ahead(&self) -> bool {
+        false
     }
 
     /// The hosts where the first `length` bytes of a file lie: ranges of the file, in their order. Empty if that is not known. It is only

@@ -34,12 +34,14 @@
 //!
 //! # Where things are
 //! `client` has the functions of the library, and all `unsafe` code. `walk.rs` finds a file from its key, `state.rs` has versions,
-//! `tree.rs` the backend, and `file.rs` an opened file. `file_system.rs` keeps the connections of the process.
+//! `tree.rs` the backend, and `file.rs` an opened file. `mount_table.rs` finds the
+//! folder of a path below a mount. `file_system.rs` keeps the connections of the process.
 
 mod client;
 mod error;
 mod file;
 mod file_system;
+mod mount_table;
 mod options;
 mod places;
 mod reader;
@@ -49,7 +51,8 @@ mod walk;
 
 pub use file::MAX_HELD_FILES;
 pub use file_system::{END_PATIENCE, MAX_MOUNTED, MOUNT_PATIENCE};
+pub use mount_table::{MAX_MOUNT_TABLE, folder_of_mount};
 pub use options::CephOptions;
-pub use places::{MAX_LOCATED_OBJECTS, MAX_LOCATED_SETS};
+pub use places::{MAX_LOCATED_SETS, MAX_LOCATED_STRIPES};
 pub use tree::CephFs;
 pub use walk::MAX_LINKS;

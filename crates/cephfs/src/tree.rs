@@ -250,6 +250,10 @@ impl Backend for CephFs {
         })
     }
 
+    fn reads_ahead(&self) -> bool {
+        true
+    }
+
     fn locate(&self, key: &Key, length: u64) -> Result<Vec<HostStripes>> {
         self.with_root(|root| {
             let mut place = root.place("read")?;

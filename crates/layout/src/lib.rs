@@ -99,7 +99,7 @@ pub const MAX_UNIT: u64 = MAX_FILE_BYTES;
 pub const MAX_SEGMENTS: usize = 1 << 22;
 
 /// Most entries of the cycle of a [`Component`].
-pub const MAX_CYCLE: usize = 4_096;
+pub const MAX_CYCLE: usize = 1 << 16;
 
 /// Most components of a file in place.
 pub const MAX_COMPONENTS: usize = 64;

@@ -75,5 +75,6 @@ pub use location::{LocationError, RadosLocation};
 pub use owner::{LOCK_PATIENCE, LOCK_TIME};
 pub use piece::{MAX_OBJECT, MAX_PIECES, PIECE_BYTES};
 pub use placement::MAX_SALTS;
+pub use record::checked_record;
 pub use registry::{LEASE_TIME, Lease, NodeRegistry, RegisteredNode, RegistryError};
 pub use store::{MAX_CACHED_OBJECTS, RadosOptions, RadosStore};

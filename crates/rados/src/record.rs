@@ -114,6 +114,16 @@ impl Record {
     }
 }
 
+/// Reads the record in the head of an object and writes it again, as it was read. `None` if the bytes are no record, for example because their
+/// checksum is another one. It is for programs that look at heads without a store.
+///
+/// ```
+/// assert_eq!(gristmill_rados::checked_record(b"GRO1\0 and no more"), None);
+/// ```
+pub fn checked_record(bytes: &[u8]) -> Option<Vec<u8>> {
+    Record::from_bytes(bytes).map(|(record, changed)| record.to_bytes(changed))
+}
+
 fn take<'a, const N: usize>(bytes: &mut &'a [u8]) -> Option<&'a [u8; N]> {
     let (taken, rest) = bytes.split_first_chunk::<N>()?;
     *bytes = rest;

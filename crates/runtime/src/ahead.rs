@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use gristmill_layout::Extent;
+
 use crate::parts::PartRange;
 use crate::prepare::Prepared;
 use crate::units::Unit;
@@ -43,33 +45,36 @@ impl Iterator for AnnouncedUnits<'_> {
     }
 }
 
-/// Announces the bytes of a unit that its own target has.
+/// Announces the bytes of a unit that its own target has. If the file is in place, a target can read all bytes, but only those of its own
+/// stripes are announced: what nobody takes would hold the room for others.
 fn announce(job: &Prepared, unit: &Unit) {
     let Ok(part) = job.file.part(unit.target) else { return };
     // Storage that folds the unit reads it itself.
     if job.in_storage.is_some() && part.folds_now() {
         return;
     }
-    let ranges = match &job.chunks {
+    let layout = &job.file.layout;
+    let extents: Vec<Extent<'_>> = match &job.chunks {
         Some(owned) => {
             let statistics = job.statistics.as_deref();
             // A chunk with statistics is probably not read.
-            owned.stored_in(unit.target, unit.window.clone(), &|number| {
+            let stored = owned.stored_in(unit.target, unit.window.clone(), &|number| {
                 statistics.is_some_and(|statistics| statistics.known(number).is_some())
-            })
+            });
+            // The owner of a chunk reads all of it.
+            stored.into_iter().flat_map(|range| layout.extents_for(unit.target, range)).collect()
         }
         None => {
             let Some(records) = &job.domain.records else { return };
             // The window ends with the first byte of the last record.
             let end = records.bytes(unit.select.clone()).end;
             let is_last = end.saturating_sub(unit.window.end) < records.size();
-            let bytes = unit.window.start..if is_last { end } else { unit.window.end };
-            vec![bytes]
+            layout.extents(unit.window.start..if is_last { end } else { unit.window.end }).collect()
         }
     };
-    let extents = ranges.into_iter().flat_map(|range| job.file.layout.extents_for(unit.target, range));
-    let own = extents.filter(|extent| extent.target == unit.target);
-    let ranges: Vec<PartRange<'_>> = own
+    let ranges: Vec<PartRange<'_>> = extents
+        .iter()
+        .filter(|extent| extent.target == unit.target)
         .map(|extent| PartRange {
             object: extent.object,
             offset: extent.object_offset,

@@ -124,6 +124,25 @@ fn all_bytes_of_numbers_are_announced_once_and_before_they_are_read() {
 }
 
 #[test]
+fn of_a_file_in_place_only_the_own_stripes_are_announced() {
+    let bytes: Vec<u8> = (0..20_000u32).flat_map(|n| f64::from(n).to_le_bytes()).collect();
+    for unit in [1_000, 5_000, 40_000] {
+        let (part, one) = noted(bytes.clone(), true);
+        let layout = Layout::Striped(Striped::new(unit, 3, 1).unwrap().in_place());
+        let file = FileParts { layout, parts: vec![part.clone(); 3], ..one };
+        let value = answer("sum", Input::elements(DType::F64), file);
+        assert_eq!(value.get("count"), Some(&Value::Int(20_000)));
+        let notes = part.notes.lock().unwrap();
+        let mut announced = notes.announced.clone();
+        announced.sort_by_key(|range| range.start);
+        // Each byte is announced by its owner, and by nobody else.
+        assert_eq!(announced.first().unwrap().start, 0);
+        assert!(announced.windows(2).all(|pair| pair[0].end == pair[1].start), "stripes of {unit}");
+        assert_eq!((announced.last().unwrap().end, notes.unannounced), (160_000, 0));
+    }
+}
+
+#[test]
 fn lines_that_cross_the_edges_of_units_are_announced() {
     let text: String = (0..5000).map(|n| format!("{n} {}\n", "x".repeat(n % 90))).collect();
     let (part, file) = noted(text.clone().into_bytes(), true);

@@ -6,15 +6,18 @@
 
 mod entry;
 mod locator;
+mod mounted_ceph;
 mod near;
 mod objects;
 mod open_tree;
 mod open_trees;
+mod opened_later;
 mod parts;
 mod sight;
 
 pub(crate) use entry::at_once;
 pub(crate) use locator::Locator;
+pub(crate) use mounted_ceph::MountedCeph;
 pub(crate) use objects::{read, read_extents};
 pub(crate) use open_trees::{OpenTrees, key};
 pub(crate) use parts::{is_unchanged, open, own_parts};

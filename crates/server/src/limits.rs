@@ -333,6 +333,10 @@ pub const MAX_LOCATE_WAITING: usize = 256;
 /// Longest answer of the program of `--locate`, in bytes.
 pub const MAX_LOCATE_LINE: u64 = 1 << 20;
 
+/// Most ranges of a file of an attached tree that are noted for reading ahead while the file is not open. Further ones are read when they are
+/// needed.
+pub const MAX_EXPECTED_RANGES: usize = 1_024;
+
 /// Most files and directories of an attached tree that are counted for its size.
 pub const MAX_COUNTED: u64 = 1 << 18;
 

@@ -16,7 +16,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
-use crate::attached::{Locator, OpenTrees, Sight};
+use crate::attached::{Locator, MountedCeph, OpenTrees, Sight};
 use crate::blocking::blocking;
 use crate::checks::Checks;
 use crate::cluster::LastAnswer;
@@ -175,10 +175,11 @@ impl Node {
             identities,
             address: options.advertise.clone().unwrap_or_else(|| address.to_string()),
             namespace,
-            trees: OpenTrees::new(Handle::current(), cache),
+            trees: OpenTrees::new(Handle::current(), cache, options.nearest_endpoints),
             users,
             sight: Sight::default(),
             locator,
+            mounted_ceph: MountedCeph::default(),
             entry: joins,
             garbage: Notify::new(),
             folds: Turns::new(MAX_FOLDS, MAX_WAITING + MAX_GROUP_WORK),

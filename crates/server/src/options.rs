@@ -10,7 +10,7 @@ use gristmill_store::RecoveryProgress;
 use gristmill_transport::Address;
 use tokio::sync::watch;
 
-use crate::{ActivePriority, Objective};
+use crate::{ActivePriority, NearestEndpoint, Objective};
 
 /// The sources outside the cluster that users may name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -116,6 +116,8 @@ pub struct NodeOptions {
     pub outside_sources: OutsideSources,
     /// Bytes on the disk of the target for a cache of attached buckets and web servers. By default there is none.
     pub outside_cache: Option<u64>,
+    /// Servers of object stores that are nearer to this node than those with which trees are attached.
+    pub nearest_endpoints: Vec<NearestEndpoint>,
     /// The users of mounts for principals of the cluster. Only the entry node looks them up.
     pub mount_users: MountUsers,
     /// Program that tells on which hosts files of mounts lie. Only the entry node asks it.
@@ -157,6 +159,7 @@ impl NodeOptions {
             objective: Objective::Overlap,
             outside_sources: OutsideSources::Others,
             outside_cache: None,
+            nearest_endpoints: Vec::new(),
             mount_users: MountUsers::None,
             locate: None,
             objects: NodeObjects::Directory,

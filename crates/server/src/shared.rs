@@ -14,7 +14,7 @@ use gristmill_wire::{Grant, Key, MAX_DEPTH, Rights};
 use tokio::sync::Notify;
 
 use crate::active_uploads::ActiveUploads;
-use crate::attached::{Locator, OpenTrees, Sight};
+use crate::attached::{Locator, MountedCeph, OpenTrees, Sight};
 use crate::checks::Checks;
 use crate::cluster::LastAnswer;
 use crate::contention::Contention;
@@ -65,6 +65,8 @@ pub(crate) struct Shared {
     pub sight: Sight,
     /// Tells where files of mounts lie, on the entry node.
     pub locator: Option<Locator>,
+    /// Tells where files of mounts of CephFS lie.
+    pub mounted_ceph: MountedCeph,
     /// Where the entry node is, on other nodes.
     pub entry: Option<EntryNode>,
     /// Notified when there may be objects to remove.

@@ -94,7 +94,9 @@ pub struct Component {
     pub end: u64,
     /// Bytes of a stripe.
     pub unit: u64,
-    /// Targets of the stripes, as indices in the map. At most [`MAX_CYCLE`](gristmill_layout::MAX_CYCLE) in all components of a file.
+    /// Targets of the stripes, as indices in the map. At most [`MAX_CYCLE`] in all components of a file. In JSON they are a
+    /// [text](crate::cycle_text).
+    #[serde(with = "crate::cycle_text")]
     pub cycle: Vec<u32>,
 }
 

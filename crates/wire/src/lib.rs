@@ -38,6 +38,7 @@ pub mod action;
 mod array;
 mod attached;
 mod bounded;
+mod cycle_text;
 mod error;
 mod fold;
 mod frame;
@@ -58,6 +59,7 @@ mod status;
 
 pub use array::{ArraySpec, grid};
 pub use attached::{AttachedFile, Component, FileReader, MAX_READER_GROUPS, MAX_TREE_URL_BYTES, TreeSource};
+pub use cycle_text::MAX_CYCLE_BYTES;
 pub use error::{ErrorBody, MAX_RETRY_AFTER, WireError};
 pub use fold::{Asker, FoldRequest, GroupSpec, MAX_ASKER_NAME, NodeShard};
 pub use frame::{Frame, MAX_FRAME_BYTES, TallyFrame};

@@ -1,11 +1,11 @@
 //! Grants and passes are opened only if this cluster sealed them, if they are unchanged, and before they expire.
 #![allow(clippy::unwrap_used)]
 
-use gristmill_layout::MAX_FILE_BYTES;
+use gristmill_layout::{MAX_CYCLE, MAX_FILE_BYTES};
 use gristmill_runtime::ErrorKind;
 use gristmill_wire::{
-    FileMap, Grant, Key, MAX_FILE_TARGETS, MAX_GRANT_BYTES, MAX_PASS_BYTES, Pass, Rights, TargetPlace,
-    WireError, pass_of,
+    AttachedFile, Component, FileMap, FileReader, Grant, Key, MAX_CYCLE_BYTES, MAX_FILE_TARGETS,
+    MAX_GRANT_BYTES, MAX_PASS_BYTES, Pass, Rights, TargetPlace, TreeSource, WireError, pass_of,
 };
 use proptest::prelude::*;
 
@@ -209,19 +209,49 @@ fn an_impossible_sealed_grant_is_refused() {
     }
 }
 
-#[test]
-fn a_grant_for_the_most_targets_fits() {
+/// A grant with long texts for as many targets.
+fn long_grant(targets: u32) -> Grant {
     let mut grant = grant();
     grant.file.path = format!("/{}", "p".repeat(4095));
     grant.principal = "p".repeat(255);
     grant.expires = u64::MAX;
-    grant.file.targets = (0..MAX_FILE_TARGETS as u32)
+    grant.file.targets = (0..targets)
         .map(|number| TargetPlace {
             number,
             address: "[2001:0db8:85a3:1234:5678:8a2e:0370:7334]:65535".into(),
             version: u64::MAX,
         })
         .collect();
+    grant
+}
+
+#[test]
+fn a_grant_with_the_longest_cycle_fits() {
+    for targets in [1, 64, MAX_FILE_TARGETS as u32] {
+        let mut grant = long_grant(targets);
+        let bits = (targets as usize).ilog2().max(1) as usize;
+        let length = MAX_CYCLE.min(8 * MAX_CYCLE_BYTES / bits);
+        let cycle: Vec<u32> = (0..length as u32).map(|n| n.wrapping_mul(0x9e37_79b1) % targets).collect();
+        (grant.file.unit, grant.file.first, grant.file.length) = (4 << 20, 0, (length as u64) << 22);
+        let tree = TreeSource { url: "cephfs:///p".into(), ..TreeSource::default() };
+        grant.file.attached = Some(Box::new(AttachedFile {
+            tree,
+            key: "k".repeat(4096),
+            stamp: "s".repeat(1024),
+            reader: FileReader::Everybody,
+            settled: true,
+            growing: false,
+            components: vec![Component { end: u64::MAX, unit: 4 << 20, cycle }],
+            access: None,
+        }));
+        let sealed = key().seal(&grant).unwrap();
+        assert_eq!(key().open(&sealed, NOW).unwrap(), grant, "{targets}");
+    }
+}
+
+#[test]
+fn a_grant_for_the_most_targets_fits() {
+    let mut grant = long_grant(MAX_FILE_TARGETS as u32);
     let sealed = key().seal(&grant).unwrap();
     assert!(sealed.len() <= MAX_GRANT_BYTES, "{}", sealed.len());
     assert_eq!(key().open(&sealed, NOW).unwrap(), grant);

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use clap::Args;
 use gristmill_client::Location;
-use gristmill_server::{ActivePriority, MountUsers, Objective, OutsideSources, RadosLocation};
+use gristmill_server::{
+    ActivePriority, MountUsers, NearestEndpoint, Objective, OutsideSources, RadosLocation,
+};
 use gristmill_transport::Address;
 
 use crate::args::files::ReachArgs;
@@ -149,6 +151,10 @@ pub struct NodeArgs {
     /// Bytes on the disk of each node for a cache of attached buckets and web servers, for example 200GiB [default: no cache]
     #[arg(long, value_name = "SIZE")]
     pub outside_cache: Option<Size>,
+    /// A server of an object store that is nearer to this node than the endpoint of attached trees, of the same store, for example the
+    /// gateway of Ceph on this host: https://s3.site=http://127.0.0.1:7480. May be repeated
+    #[arg(long, value_name = "ENDPOINT=NEAREST")]
+    pub nearest_endpoint: Vec<NearestEndpoint>,
     /// Users whose identity nodes take on to read files of attached mounts: 'none', 'system' (principals are users of the entry
     /// node's system), or a file with 'PRINCIPAL UID GID [GID ...]' per line. Nodes need CAP_SETUID and CAP_SETGID for it
     #[arg(long, value_name = "USERS", default_value_t = MountUsers::None, value_parser = parse_mount_users)]
@@ -174,6 +180,7 @@ impl NodeArgs {
             no_statistics,
             outside_sources,
             outside_cache,
+            nearest_endpoint,
             mount_users,
             source_users,
             locate,
@@ -199,8 +206,13 @@ impl NodeArgs {
             ("--locate", path(locate).filter(|_| is_entry)),
             ("--mount-users", mount_users_argument(mount_users).filter(|_| is_entry)),
         ];
+        let nearest = nearest_endpoint.iter().map(|one| ("--nearest-endpoint", Some(one.to_string().into())));
         let flags = [("--require-identity", *require_identity), ("--no-statistics", *no_statistics)];
-        let named = values.into_iter().filter_map(|(name, value)| Some([name.into(), value?])).flatten();
+        let named = values
+            .into_iter()
+            .chain(nearest)
+            .filter_map(|(name, value)| Some([name.into(), value?]))
+            .flatten();
         named.chain(flags.into_iter().filter(|(_, set)| *set).map(|(name, _)| name.into())).collect()
     }
 }
@@ -334,6 +346,7 @@ mod tests {
             "--no-statistics",
             "--outside-sources=all",
             "--outside-cache=200GiB",
+            "--nearest-endpoint=https://s3.site=http://127.0.0.1:7480",
             "--mount-users=/etc/gristmill/users",
             "--locate=/usr/bin/locate",
         ];

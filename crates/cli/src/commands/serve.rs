@@ -141,6 +141,7 @@ fn options(args: &ServeArgs) -> Result<NodeOptions, CliError> {
         objective: shared.objective,
         outside_sources: shared.outside_sources,
         outside_cache: shared.outside_cache.map(|size| size.0),
+        nearest_endpoints: shared.nearest_endpoint.clone(),
         mount_users: shared.mount_users.clone(),
         locate: shared.locate.clone(),
         objects: match (&args.objects, args.without_store) {

@@ -1,6 +1,7 @@
 //! Attached trees on the entry node: attach, detach, and the files of trees as operations on files see them.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::time::{Instant, UNIX_EPOCH};
 
 use gristmill_backend::{BackendError, Content, HostStripes, Key, Kind, MAX_LIST_PAGE, WholeRecords};
@@ -13,7 +14,7 @@ use gristmill_wire::action::{
 use gristmill_wire::{FileReader, SourceAccess, TreeSource};
 
 use super::open_tree::OpenTree;
-use super::open_trees::{has_users, mount_path};
+use super::open_trees::{has_users, mount_root};
 use crate::entry::{Places, Search};
 use crate::error::{Answer, Refusal};
 use crate::limits::STATS_AT_ONCE;
@@ -163,8 +164,13 @@ impl Shared {
         if search.places == Places::Unwanted {
             return None;
         }
-        if let (Some(locator), Some(path)) = (&self.locator, mount_path(&tree.source, key)) {
-            return locator.locate(&path, length, search.locate_until);
+        match (&self.locator, mount_root(&tree.source)) {
+            (Some(locator), Some(root)) => {
+                let path = format!("{}/{key}", root.trim_end_matches('/'));
+                return locator.locate(&path, length, search.locate_until);
+            }
+            (None, Some(root)) => return self.mounted_ceph.locate(Path::new(root), key, length),
+            (_, None) => {}
         }
         // It is only a hint. If the storage fails, whoever reads the file finds out.
         let in_time = Instant::now() < search.locate_until;

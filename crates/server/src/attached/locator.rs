@@ -49,7 +49,7 @@ struct Component {
 
 impl From<Component> for HostStripes {
     fn from(Component { end, unit, hosts }: Component) -> HostStripes {
-        HostStripes { end, unit, hosts: hosts.into_iter().map(|host| vec![host]).collect() }
+        HostStripes { end, unit, hosts: hosts.into_iter().map(|host| [host].into()).collect() }
     }
 }
 
@@ -260,7 +260,7 @@ mod tests {
         let script = r#"n=0; while read -r line; do n=$((n+1)); printf '{"components":[{"unit":%s,"hosts":["%s"]}]}\n' $n "$(printf '%s' "$line" | tr -d '"{}')"; done"#;
         let locator = locator(folder.path(), script);
         for n in 1..4 {
-            let hosts = vec![vec![format!("path:/a b{n},length:7")]];
+            let hosts = vec![[format!("path:/a b{n},length:7")].into()];
             assert_eq!(
                 located(&locator, &format!("/a b{n}")),
                 Some(vec![HostStripes { end: None, unit: n, hosts }])

@@ -1,9 +1,11 @@
 //! The stripes of a file as nodes near its bytes own them.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use gristmill_backend::HostStripes;
 use gristmill_layout::{MAX_COMPONENTS, MAX_CYCLE, MAX_STRIPES_IN_PLACE};
+use gristmill_wire::MAX_CYCLE_BYTES;
 
 use crate::limits::{MAX_NEAR_CYCLE, MIN_LOCATED_UNIT};
 
@@ -83,23 +85,29 @@ pub(super) fn near(
             return None;
         }
         start = end;
-        let at_name = |name: &String| by_host.get(&bare(name)).cloned();
-        let at_host = |names: &Vec<String>| names.iter().find_map(at_name).unwrap_or_default();
-        let at_hosts: Vec<_> = hosts.iter().map(at_host).collect();
+        let at_name = |name: &String| by_host.get(&bare(name)).map(Vec::as_slice);
+        let at_host = |names: &Arc<[String]>| names.iter().find_map(at_name).unwrap_or_default();
+        let at_hosts: Vec<&[u32]> = hosts.iter().map(at_host).collect();
         let known = at_hosts.iter().any(|numbers| !numbers.is_empty());
         is_near |= known;
         // Nodes of one host take turns, and so do all nodes for stripes that are near none.
-        let each = |numbers: &Vec<u32>| if numbers.is_empty() { nodes.len() } else { numbers.len() };
+        let each = |numbers: &&[u32]| if numbers.is_empty() { nodes.len() } else { numbers.len() };
         let rounds = at_hosts.iter().map(each).max()?.min(MAX_NEAR_CYCLE / at_hosts.len()).max(1);
+        let mut stripes_of: HashMap<u32, usize> = HashMap::new();
+        let mut owner = |(at, numbers): (usize, &[u32])| {
+            let Some(first) = numbers.first() else {
+                return nodes.get((turn + at) % nodes.len().max(1)).map(|node| node.number);
+            };
+            let before = stripes_of.entry(*first).or_insert(0);
+            let number = numbers.get(*before % numbers.len()).copied();
+            *before += 1;
+            number
+        };
         let cycle = (0..rounds).flat_map(|round| {
-            at_hosts.iter().enumerate().map(move |(at, numbers)| {
-                match numbers.get(round % numbers.len().max(1)) {
-                    Some(number) => Some(*number),
-                    None => nodes.get((turn + round + at) % nodes.len().max(1)).map(|node| node.number),
-                }
-            })
+            // Other nodes begin each round, also if the cycle has as many stripes as there are nodes.
+            at_hosts.iter().enumerate().map(move |(at, numbers)| (at + round, *numbers))
         });
-        let cycle = cycle.collect::<Option<Vec<u32>>>()?;
+        let cycle = cycle.map(&mut owner).collect::<Option<Vec<u32>>>()?;
         all.push(NodeStripes { end, unit: *unit, cycle }.shortest());
         if end >= length {
             break;
@@ -117,7 +125,9 @@ pub(super) fn near(
     };
     let count = all.iter().map(&mut stripes).fold(0, u64::saturating_add);
     let entries = all.iter().map(|one| one.cycle.len()).sum::<usize>();
-    let has_table = count <= MAX_STRIPES_IN_PLACE as u64 && entries <= MAX_CYCLE;
+    let bits = u32::BITS - u32::try_from(nodes.len()).unwrap_or(u32::MAX).leading_zeros();
+    let bytes = entries.saturating_mul(bits as usize).div_ceil(8);
+    let has_table = count <= MAX_STRIPES_IN_PLACE as u64 && entries <= MAX_CYCLE && bytes <= MAX_CYCLE_BYTES;
     (count <= most && (in_turn || has_table)).then_some(all)
 }
 
@@ -151,7 +161,7 @@ mod tests {
     const UNIT: u64 = MIN_LOCATED_UNIT;
 
     fn stripes(end: Option<u64>, unit: u64, hosts: &[&str]) -> HostStripes {
-        HostStripes { end, unit, hosts: hosts.iter().map(|host| vec![(*host).to_owned()]).collect() }
+        HostStripes { end, unit, hosts: hosts.iter().map(|host| [(*host).to_owned()].into()).collect() }
     }
 
     fn near_of(components: &[HostStripes], length: u64) -> Option<Vec<NodeStripes>> {
@@ -171,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_host_has_several_names() {
-        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Arc<[_]>>();
         let hosts = vec![names(&["ceph-1", "10.0.0.2"]), names(&[]), names(&["oss1.site", "10.0.0.9"])];
         let found = near_of(&[HostStripes { end: None, unit: UNIT, hosts }], 1 << 30).unwrap();
         let near: Vec<_> = found.first().unwrap().cycle.iter().step_by(3).collect();
@@ -198,6 +208,34 @@ mod tests {
         let mut sorted = of_others.clone();
         sorted.sort_unstable();
         assert_eq!(sorted, [0, 1, 2, 3, 7], "{of_others:?}");
+    }
+
+    #[test]
+    fn nodes_of_one_host_take_turns_in_a_long_file() {
+        let hosts: Vec<_> = ["oss0", "10.0.0.2", "oss0"].into_iter().cycle().take(60_000).collect();
+        let found = near_of(&[stripes(None, UNIT, &hosts)], 60_000 * UNIT).unwrap();
+        assert_eq!(found.first().unwrap().cycle, [0, 2, 7], "it repeats");
+        let mut hosts = hosts;
+        hosts.swap(0, 1);
+        let found = near_of(&[stripes(None, UNIT, &hosts)], 60_000 * UNIT).unwrap();
+        let cycle = &found.first().unwrap().cycle;
+        let of = |number| cycle.iter().filter(|one| **one == number).count();
+        assert_eq!((of(0), of(2), of(7)), (20_000, 20_000, 20_000));
+    }
+
+    #[test]
+    fn a_long_cycle_of_many_nodes_is_bounded_by_its_bytes() {
+        let addresses: Vec<String> = (0..1024).map(|number| format!("host{number}:7440")).collect();
+        let nodes: Vec<_> =
+            (0..).zip(&addresses).map(|(number, address)| TreeNode { number, address }).collect();
+        let most = 8 * MAX_CYCLE_BYTES / 11;
+        for (stripes_of_file, fits) in [(most, true), (most + 1, false)] {
+            let hosts: Vec<_> = (0..stripes_of_file).map(|n| format!("host{}", n * n % 1021)).collect();
+            let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
+            let located = [stripes(None, UNIT, &hosts)];
+            let found = near(&located, &nodes, stripes_of_file as u64 * UNIT, 0, u64::MAX);
+            assert_eq!(found.is_some(), fits, "{stripes_of_file}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::{HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gristmill_backend::{Backend, BackendError, Key, Mount, MountOptions, Reader, UnixUser};
+use gristmill_backend::{Backend, BackendError, Mount, MountOptions, Reader, UnixUser};
 use gristmill_runtime::{ErrorKind, RunError};
 use gristmill_sources::{
     Access, AccessKey, AddressPolicy, CacheCounts, RangeCache, Scheme, SourceUrl, SourcesOptions, cephfs,
@@ -13,6 +13,7 @@ use gristmill_sources::{
 use gristmill_wire::{FileReader, SourceAccess, TreeSource};
 use tokio::runtime::Handle;
 
+use crate::NearestEndpoint;
 use crate::limits::MAX_OPEN_TREES;
 use crate::outside_connections::OutsideConnections;
 
@@ -28,6 +29,8 @@ pub(crate) struct OpenTrees {
     connections: OutsideConnections,
     /// Keeps ranges of buckets and of web servers on a disk.
     cache: Option<Arc<RangeCache>>,
+    /// Servers that are nearer than those of the trees.
+    nearest: Vec<NearestEndpoint>,
     open: Mutex<VecDeque<Opened>>,
     /// Trees that are looked at for the entry node. Storage that does not answer holds one look, not more and more.
     looked_at: Mutex<HashSet<TreeSource>>,
@@ -114,9 +117,9 @@ fn is_loopback(host: &str) -> bool {
     without_port == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// The path of a file of a mounted file system. `None` if the tree is no mount.
-pub(super) fn mount_path(source: &TreeSource, key: &Key) -> Option<String> {
-    source.url.strip_prefix(MOUNT).map(|root| format!("{}/{key}", root.trim_end_matches('/')))
+/// The path of the folder of a mounted file system. `None` if the tree is no mount.
+pub(super) fn mount_root(source: &TreeSource) -> Option<&str> {
+    source.url.strip_prefix(MOUNT)
 }
 
 /// Whether the files of a tree have owners and modes, so that they are read with the rights of a user of the file system.
@@ -129,10 +132,10 @@ fn is_cephfs(source: &TreeSource) -> bool {
 }
 
 impl OpenTrees {
-    /// No open trees. Requests to object stores and web servers run on `runtime`, and `cache` keeps what they give.
-    pub fn new(runtime: Handle, cache: Option<Arc<RangeCache>>) -> OpenTrees {
+    /// No open trees. Trees are read from the `nearest` of servers of the same store. Requests to object stores and web servers run on `runtime`, and `cache` keeps what they give.
+    pub fn new(runtime: Handle, cache: Option<Arc<RangeCache>>, nearest: Vec<NearestEndpoint>) -> OpenTrees {
         let connections = OutsideConnections::new(runtime);
-        OpenTrees { connections, cache, open: Mutex::default(), looked_at: Mutex::default() }
+        OpenTrees { connections, cache, nearest, open: Mutex::default(), looked_at: Mutex::default() }
     }
 
     /// The numbers of the cache, if there is one.
@@ -229,12 +232,17 @@ impl OpenTrees {
                 cephfs(&url, rights_of(reader)?).map(|tree| Arc::new(tree) as Arc<dyn Backend>)
             }
             Place::Source(url) => {
+                let endpoint = source.endpoint.as_deref();
+                let nearest =
+                    endpoint.and_then(|endpoint| self.nearest.iter().find_map(|one| one.of(endpoint)));
+                // The administrator of the node names the nearest one, so it may be at any address.
+                let is_local = source.allow_local || nearest.is_some();
                 let options = SourcesOptions {
-                    endpoint: source.endpoint.clone(),
+                    endpoint: nearest.or(endpoint).map(str::to_owned),
                     region: source.region.clone(),
                     anonymous: source.anonymous,
                     access: access.map_or(Access::Environment, key),
-                    addresses: if source.allow_local { AddressPolicy::Any } else { AddressPolicy::NotLocal },
+                    addresses: if is_local { AddressPolicy::Any } else { AddressPolicy::NotLocal },
                     patience: None,
                 };
                 let sources = self.connections.with(options);
@@ -282,7 +290,7 @@ mod tests {
     #[tokio::test]
     async fn trees_stay_open_up_to_a_bound() {
         let dir = tempfile::tempdir().unwrap();
-        let trees = OpenTrees::new(Handle::current(), None);
+        let trees = OpenTrees::new(Handle::current(), None, Vec::new());
         let readers = [FileReader::Node, FileReader::Everybody];
         for n in 0..MAX_OPEN_TREES + 5 {
             std::fs::create_dir(dir.path().join(n.to_string())).unwrap();
@@ -299,7 +307,7 @@ mod tests {
     #[tokio::test]
     async fn no_grant_makes_a_node_root() {
         let dir = tempfile::tempdir().unwrap();
-        let trees = OpenTrees::new(Handle::current(), None);
+        let trees = OpenTrees::new(Handle::current(), None, Vec::new());
         for (uid, gid) in [(0, 0), (u32::MAX, 1), (1, u32::MAX)] {
             let reader = FileReader::User { uid, gid, groups: vec![] };
             let error = trees.open(&mount(dir.path()), &reader).err().unwrap();
@@ -309,7 +317,7 @@ mod tests {
 
     #[tokio::test]
     async fn urls_that_name_no_tree_are_refused_without_their_secrets() {
-        let trees = OpenTrees::new(Handle::current(), None);
+        let trees = OpenTrees::new(Handle::current(), None, Vec::new());
         for url in [
             "file://era5",
             "ftp://host/x",

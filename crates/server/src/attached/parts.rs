@@ -1,14 +1,14 @@
 //! Files of attached trees as this node folds them.
 
-use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use gristmill_backend::{Backend, BackendError, Found, Key, Object, Stamp};
+use gristmill_backend::{Backend, Found, Key, Object, Stamp};
 use gristmill_peers::ON_STORAGE;
 use gristmill_runtime::{ErrorKind, FileParts, ObjectPart, Part, RunError};
 use gristmill_wire::{AttachedFile, FileMap, WireError};
 
 use super::open_trees::has_users;
+use super::opened_later::OpenedLater;
 use crate::shared::Shared;
 
 /// The parts of a file of an attached tree: each target has the whole file. Blocks.
@@ -46,7 +46,7 @@ pub(crate) fn open(
     if !has_users(&attached.tree) {
         return Ok(tree.open_at(&key, &found)?);
     }
-    Ok(Arc::new(OpenedLater { tree, key, found, name: map.path.clone(), object: OnceLock::new() }))
+    Ok(Arc::new(OpenedLater::new(tree, key, found, map.path.clone())))
 }
 
 /// Opens the tree of a file as its grant says: with the reader, or the credentials, of the user.
@@ -72,49 +72,4 @@ pub(crate) fn is_unchanged(shared: &Shared, map: &FileMap, attached: &AttachedFi
         tree.stat(&Key::new(attached.key.as_str()).ok()?).ok()
     };
     found().is_some_and(|found| found.length == map.length && found.stamp.as_str() == attached.stamp)
-}
-
-/// A file that is opened when it is read for the first time.
-struct OpenedLater {
-    tree: Arc<dyn Backend>,
-    key: Key,
-    found: Found,
-    /// The path in the cluster.
-    name: String,
-    object: OnceLock<Arc<dyn Object>>,
-}
-
-impl OpenedLater {
-    fn object(&self) -> Result<&Arc<dyn Object>, BackendError> {
-        if let Some(object) = self.object.get() {
-            return Ok(object);
-        }
-        let opened = self.tree.open_at(&self.key, &self.found).map_err(|error| match error {
-            // It was there when the entry node looked.
-            BackendError::NotFound { name } | BackendError::WrongKind { name, .. } => {
-                BackendError::Changed { name }
-            }
-            error => error,
-        })?;
-        // Another lane may have opened it meanwhile.
-        Ok(self.object.get_or_init(|| opened))
-    }
-}
-
-impl Object for OpenedLater {
-    fn name(&self) -> String {
-        self.name.clone()
-    }
-
-    fn found(&self) -> &Found {
-        &self.found
-    }
-
-    fn read(&self, ranges: &[Range<u64>], out: &mut [u8]) -> Result<(), BackendError> {
-        self.object()?.read(ranges, out)
-    }
-
-    fn unchanged(&self) -> Result<(), BackendError> {
-        self.object.get().map_or(Ok(()), |object| object.unchanged())
-    }
 }
