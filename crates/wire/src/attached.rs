@@ -94,8 +94,8 @@ pub struct Component {
     pub end: u64,
     /// Bytes of a stripe.
     pub unit: u64,
-    /// Targets of the stripes, as indices in the map. At most [`MAX_CYCLE`] in all components of a file. In JSON they are a
-    /// [text](crate::cycle_text).
+    /// Targets of the stripes, as indices in the map. At most [`MAX_CYCLE`] in all components of a file. In JSON they are a text, which
+    /// `cycle_text.rs` describes.
     #[serde(with = "crate::cycle_text")]
     pub cycle: Vec<u32>,
 }
