@@ -387,6 +387,10 @@ class CephFs(Cluster):
     def put(self, key, content, **how):
         self._call("put", path=f"/{key}", content=base64.b64encode(content).decode(), **how)
 
+    def link(self, target, key):
+        """Makes a symbolic link."""
+        self._call("link", target=target, path=f"/{key}")
+
     def put_file(self, source, key):
         """Copies a file, one piece after the other."""
         with open(source, "rb") as file:

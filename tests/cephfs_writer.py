@@ -68,6 +68,9 @@ class Writer:
             packed += struct.pack("<HHI", ACL_TAGS[tag], rights, number & 0xFFFFFFFF)
         self.files.setxattr(path, "system.posix_acl_access", packed, 0)
 
+    def link(self, target, path):
+        self.files.symlink(target, path)
+
     def snapshot(self, path, name):
         self.files.mkdir(f"{path}/.snap/{name}", 0o755)
 

@@ -224,6 +224,17 @@ def test_links_do_not_lead_out_of_a_tree(up, ceph):
     up.grist.ok("detach", up.url("/inner"))
 
 
+def test_the_folder_of_a_bare_url_may_be_a_link(grist, ceph):
+    ceph.put("linked/of/x.u8", b"\x02\x03")
+    ceph.link("of", "linked/latest")
+    ceph.link("linked/latest", "twice-linked")
+    for name in ("linked/of", "linked/latest", "twice-linked"):
+        assert grist.ask("sum", ceph.url(f"{name}/x.u8"), "--type", "u8")["sum"] == 5
+        assert grist.ok("ls", ceph.url(name)).decode() == "x.u8\n"
+    ceph.link("/linked/of", "linked/absolute")
+    assert "symbolic link" in grist.refuses(1, "run", "sum", ceph.url("linked/absolute/x.u8"), "--type", "u8")
+
+
 def test_a_client_that_the_cluster_shut_out_connects_again(up, ceph):
     ceph.put("again/x.u8", b"\x01" * 100)
     asked = ("run", "sum", up.url("/t/again/x.u8"), "--type", "u8", "--json")

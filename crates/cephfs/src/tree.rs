@@ -1,7 +1,8 @@
 //! A folder of a file system as a backend.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use gristmill_backend::{
     Backend, BackendError, Content, Entry, FirstNames, Found, HostStripes, Key, Kind, MAX_LIST_PAGE, Object,
@@ -21,10 +22,18 @@ use crate::walk::{Lost, Place, named, not_for_everybody};
 /// A folder of a file system, read with the rights of a reader. Names and symbolic links do not lead out of it.
 pub struct CephFs {
     name: String,
+    options: CephOptions,
+    way: Way,
+    /// The way through the whole file system, if the path of the folder ends with a link. Servers mount a link as a file.
+    through_links: OnceLock<Way>,
+    reader: Reader,
+}
+
+/// How a folder is reached.
+struct Way {
     file_system: Arc<FileSystem>,
     /// The folder below the one that is mounted. The servers mount no folder of a snapshot.
     base: Key,
-    reader: Reader,
 }
 
 /// The folder of all snapshots of a folder.
@@ -49,8 +58,11 @@ fn split(folder: &str) -> (&str, &str) {
 /// The folder while it is used.
 pub(crate) struct Root<'a> {
     tree: &'a CephFs,
+    way: &'a Way,
     mounted: Arc<Mounted>,
     reader: Arc<ReadingUser>,
+    /// Whether what is mounted was found to be a link.
+    is_link: AtomicBool,
 }
 
 /// A file that may be read, with its attributes.
@@ -68,8 +80,9 @@ impl CephFs {
     /// The error is [`BackendError::InvalidKey`] if the folder cannot have such a name.
     pub fn new(options: &CephOptions, reader: Reader) -> Result<CephFs> {
         let (mounted, base) = split(&options.folder);
-        let file_system = FileSystem::of(CephOptions { folder: mounted.to_owned(), ..options.clone() });
-        Ok(CephFs { name: options.to_string(), file_system, base: Key::new(base)?, reader })
+        let way = Way::new(options, mounted, base)?;
+        let options = options.clone();
+        Ok(CephFs { name: options.to_string(), options, way, through_links: OnceLock::new(), reader })
     }
 
     fn name_of(&self, key: &Key) -> String {
@@ -81,8 +94,10 @@ impl CephFs {
     }
 
     fn root(&self) -> Result<Root<'_>> {
-        let mounted = self.file_system.mounted()?;
-        Ok(Root { tree: self, mounted, reader: Arc::new(ReadingUser::of(&self.reader)?) })
+        let way = self.through_links.get().unwrap_or(&self.way);
+        let mounted = way.file_system.mounted()?;
+        let reader = Arc::new(ReadingUser::of(&self.reader)?);
+        Ok(Root { tree: self, way, mounted, reader, is_link: AtomicBool::new(false) })
     }
 
     /// Calls `work` with the folder. A connection that is of no use is made again once.
@@ -90,7 +105,12 @@ impl CephFs {
         let root = self.root()?;
         let done = match work(&root) {
             Err(BackendError::Unavailable { .. }) => {
-                self.file_system.forget(&root.mounted);
+                root.way.file_system.forget(&root.mounted);
+                work(&self.root()?)
+            }
+            Err(_) if root.is_link.load(Ordering::Relaxed) => {
+                let way = Way::new(&self.options, "", &self.options.folder)?;
+                self.through_links.get_or_init(|| way);
                 work(&self.root()?)
             }
             done => done,
@@ -108,14 +128,25 @@ impl CephFs {
     }
 }
 
+impl Way {
+    fn new(options: &CephOptions, mounted: &str, base: &str) -> Result<Way> {
+        let file_system = FileSystem::of(CephOptions { folder: mounted.to_owned(), ..options.clone() });
+        Ok(Way { file_system, base: Key::new(base)? })
+    }
+}
+
 impl Root<'_> {
     fn place(&self, verb: &'static str) -> Result<Place> {
         let name = || self.tree.name.clone();
         let place = self.mounted.root().and_then(|root| Place::root(root, &self.reader));
         let mut place = place.map_err(|errno| explain(verb, name(), errno))?;
-        let (_, attributes) = named(place.enter(&self.tree.base, &self.reader), verb, name)?;
+        let (_, attributes) = named(place.enter(&self.way.base, &self.reader), verb, name)?;
         match thing(&attributes) {
             Thing::Folder => Ok(place.into_root()),
+            Thing::Link => {
+                self.is_link.store(true, Ordering::Relaxed);
+                Err(Lost::Link.explain(verb, name()))
+            }
             _ => Err(BackendError::WrongKind { name: name(), kind: Kind::File }),
         }
     }
@@ -268,7 +299,7 @@ impl Backend for CephFs {
             if !inode.has_map() {
                 return Ok(Vec::new());
             }
-            let path = format!("/{}/{key}", self.base);
+            let path = format!("/{}/{key}", root.way.base);
             let located = locate(&root.mounted, &path, inode.layout(), length);
             located.map_err(|errno| explain("open", self.name_of(key), errno))
         })
